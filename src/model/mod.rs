@@ -1,1 +1,20 @@
-//! (to be written)
+//! Layer 0, the words: the nouns of the field as types that guard their own invariants.
+//!
+//! Nothing here does I/O, knows the time, or imports anything of ours.
+
+pub mod desired;
+pub mod fault;
+pub mod live;
+pub mod name;
+pub mod outcome;
+pub mod policy;
+pub mod problem;
+pub mod record;
+pub mod revision;
+pub mod secret;
+
+pub use fault::{Class, Fault, Reason, ReasonCode};
+pub use name::{BranchName, ProjectName, RepoPath, Slot, TargetLabel, TargetName};
+pub use problem::{Place, Problem, Problems};
+pub use revision::{Digest, ImageId, ReleaseNumber, Sha};
+pub use secret::Secret;

@@ -1,1 +1,5 @@
-//! (to be written)
+//! From a difference to steps, the undo included.
+
+pub mod step;
+
+pub use step::Step;

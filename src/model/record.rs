@@ -1,0 +1,1 @@
+//! Records of the store (see `store`).

@@ -1,0 +1,1 @@
+//! Git through gix.

@@ -1,0 +1,1 @@
+//! Docker through its engine API.
