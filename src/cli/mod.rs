@@ -1,5 +1,9 @@
 //! The command line: one file per command; it prints and never decides.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the command line is where we print")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "the command line is where we print"
+)]
 
 use std::ffi::OsString;
 use std::process::ExitCode;

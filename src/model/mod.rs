@@ -9,7 +9,6 @@ pub mod name;
 pub mod outcome;
 pub mod policy;
 pub mod problem;
-pub mod record;
 pub mod revision;
 pub mod secret;
 

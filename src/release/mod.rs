@@ -1,1 +1,6 @@
-//! (to be written)
+//! Releases: the state machine of one, and what is to be done after a crash.
+
+pub mod history;
+pub mod phase;
+
+pub use phase::{Event, IllegalTransition, Phase};

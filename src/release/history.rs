@@ -1,0 +1,1 @@
+//! What the journal says: where to go on after a crash, and what there is to roll back to.
