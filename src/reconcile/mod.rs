@@ -1,1 +1,5 @@
-//! (to be written)
+//! The loop: one pass for one target, serial for each target, parallel across targets.
+
+pub mod backoff;
+pub mod progress;
+pub mod queue;

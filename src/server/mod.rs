@@ -1,1 +1,3 @@
-//! (to be written)
+//! The faces: what people and machines can ask over the socket. They enqueue and read, they never apply.
+
+pub mod views;
