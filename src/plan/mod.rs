@@ -51,8 +51,6 @@ pub enum Cause {
     RegistryChanged,
     /// What runs is not what was released, and the target heals.
     Drift,
-    /// A person asked for it.
-    Asked,
 }
 
 impl Cause {
@@ -64,7 +62,6 @@ impl Cause {
             Self::NewRevision => "new revision",
             Self::RegistryChanged => "the registry changed",
             Self::Drift => "drift",
-            Self::Asked => "asked for",
         }
     }
 }
