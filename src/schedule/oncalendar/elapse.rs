@@ -126,6 +126,8 @@ impl Finder<'_> {
     /// Goes through the parts of the reading from the year down. A part that does not match
     /// moves on to the next value that does; if there is none, the part above goes on by one.
     /// Whenever that may have made a reading that does not exist, it starts over from the year.
+    /// A clock that was turned back can lead to a reading before the first; then the search goes
+    /// on an hour later, in the kind of time that is found there.
     fn search(&mut self, from: i64) -> Search {
         let (second, mut microsecond) = (
             from.div_euclid(SECOND_MICROSECONDS),
@@ -134,11 +136,15 @@ impl Finder<'_> {
         let Some(mut wall) = self.clock.read(second) else {
             return Search::Never;
         };
+        let start = (wall.parts, microsecond);
+        let mut was_turned_back = false;
         'steps: for _ in 0..MAX_STEPS {
             if let Some((_, reading)) = self.clock.resolve(&wall) {
                 wall = reading;
             }
-            wall.is_summer = self.is_summer;
+            if !was_turned_back {
+                wall.is_summer = self.is_summer;
+            }
             for part in [YEAR, MONTH, DAY, HOUR, MINUTE, SECOND] {
                 match self.settle(part, &mut wall, &mut microsecond) {
                     Fit::Exact => {}
@@ -156,6 +162,11 @@ impl Finder<'_> {
                     carry(DAY, &mut wall, &mut microsecond);
                     continue 'steps;
                 }
+            }
+            if (wall.parts, microsecond) < start {
+                wall.parts[HOUR] += 1;
+                was_turned_back = true;
+                continue;
             }
             return match self.clock.resolve(&wall) {
                 Some((second, _)) => Search::Found(second, microsecond),
@@ -199,7 +210,7 @@ impl Finder<'_> {
         let is_from_end = part == DAY && spec.days_from_month_end;
         let candidates = spans.iter().filter_map(|span| {
             let (start, stop) = if is_from_end {
-                self.from_month_end(span, wall)
+                self.nth_last(span, wall)
             } else {
                 ends(span)
             };
@@ -209,7 +220,7 @@ impl Finder<'_> {
     }
 
     /// The days of this month that an element means that counts from the month's end.
-    fn from_month_end(&mut self, span: &Span, wall: &Wall) -> (i64, Option<i64>) {
+    fn nth_last(&mut self, span: &Span, wall: &Wall) -> (i64, Option<i64>) {
         let (last, first) = ends(span);
         let last = self.day_from_end(last, wall);
         match first.map(|first| self.day_from_end(first, wall)) {
