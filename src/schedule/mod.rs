@@ -1,1 +1,3 @@
-//! (to be written)
+//! Schedules, as questions about a given instant.
+
+pub mod windows;
