@@ -61,25 +61,14 @@ pub trait Source: Send + Sync {
     ///
     /// # Errors
     /// [`SourceError`] when it cannot be had.
-    async fn fetch(
-        &self,
-        repo: &Repository,
-        branch: &BranchName,
-        sha: &Sha,
-    ) -> Result<CommitFacts, SourceError>;
+    async fn fetch(&self, repo: &Repository, branch: &BranchName, sha: &Sha) -> Result<CommitFacts, SourceError>;
 
     /// Reads one file at a fetched commit as a blob, at most `limit` bytes.
     ///
     /// # Errors
     /// [`SourceError`] with [`crate::model::ReasonCode::ManifestMissing`] or `ManifestInvalid` when the path is absent, a symlink
     /// (itself or above), a submodule, a directory, an LFS pointer or too large, each by name.
-    async fn read(
-        &self,
-        repo: &Repository,
-        sha: &Sha,
-        path: &RepoPath,
-        limit: u64,
-    ) -> Result<Vec<u8>, SourceError>;
+    async fn read(&self, repo: &Repository, sha: &Sha, path: &RepoPath, limit: u64) -> Result<Vec<u8>, SourceError>;
 
     /// Writes the tree below `context` as a tar archive to `to` (new, private, at most `limit` bytes).
     ///
@@ -96,12 +85,7 @@ pub trait Source: Send + Sync {
     ///
     /// # Errors
     /// [`SourceError`] when the remote did not answer.
-    async fn ancestry(
-        &self,
-        repo: &Repository,
-        branch: &BranchName,
-        pair: (&Sha, &Sha),
-    ) -> Result<Ancestry, SourceError>;
+    async fn ancestry(&self, repo: &Repository, branch: &BranchName, pair: (&Sha, &Sha)) -> Result<Ancestry, SourceError>;
 }
 
 /// What part of a tree to write where.
