@@ -2,6 +2,7 @@
 //!
 //! Nothing here does I/O, knows the time, or imports anything of ours.
 
+pub mod ci;
 pub mod desired;
 pub mod fault;
 pub mod live;

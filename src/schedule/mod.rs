@@ -5,6 +5,7 @@
 
 pub mod instant;
 pub mod oncalendar;
+pub mod windows;
 
 pub use instant::{InstantError, parse_instant};
 pub use oncalendar::{ElapseError, OnCalendar, ParseError, Problem};
