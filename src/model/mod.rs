@@ -11,6 +11,7 @@ pub mod outcome;
 pub mod policy;
 pub mod problem;
 pub mod revision;
+pub mod sample;
 pub mod secret;
 
 pub use fault::{Class, Fault, Reason, ReasonCode};

@@ -1,1 +1,3 @@
-//! (to be written)
+//! Desired state as the documents that an engine and an edge take. Pure: equal inputs give equal text.
+
+pub mod vhost;
