@@ -4,6 +4,7 @@
 
 pub mod ci;
 pub mod desired;
+pub mod document;
 pub mod fault;
 pub mod live;
 pub mod name;
