@@ -184,13 +184,14 @@ ended_process() {
 
 # wait_for WHAT COMMAND…: until the command succeeds, a process of ours ends, or the bound is reached.
 wait_for() {
-    local what=$1 until=$((SECONDS + wait_seconds)) ended=''
+    local what=$1 until=$((SECONDS + wait_seconds)) ended='' reason
     shift
     until "$@" >/dev/null 2>&1; do
         ended=$(ended_process)
         if [[ -n $ended || $SECONDS -ge $until ]]; then
             tail -n 15 "$directory/log/${ended:-trueup}.log" >&2 || true
-            die "${ended:+$ended has ended; }not within $wait_seconds s: $what" \
+            reason="${ended:+$ended has ended}"
+            die "waited in vain: $what (${reason:-$wait_seconds s are over})" \
                 "look at $directory/log; 'deploy/demo.sh --stop' ends what runs"
         fi
         sleep 0.1

@@ -84,6 +84,10 @@ missing_packages() {
     need caddy caddy
     need nft nftables
     need iptables iptables
+    # An engine that is not started by systemd needs its control groups mounted; and where the
+    # kernel enforces AppArmor, it loads its profile with this parser.
+    grep -q ' cgroup2\{0,1\} ' /proc/mounts || need cgroupfs-mount cgroupfs-mount
+    [[ $(cat /sys/module/apparmor/parameters/enabled 2>/dev/null) != Y ]] || need apparmor_parser apparmor
     static_busybox >/dev/null || printf 'busybox-static\n'
 }
 
@@ -112,7 +116,7 @@ ensure_rust() {
     found=$(cargo --version 2>/dev/null | cut -d' ' -f2 || true)
     if [[ -z $found || $(printf '%s\n%s\n' "$wanted" "$found" | sort -V | head -n1) != "$wanted" ]]; then
         die "Rust $wanted or newer is needed to build trueup, and here is ${found:-none} (Debian's own rustc is too old)" \
-            "install rustup (https://rustup.rs; on Debian 13 also 'apt-get install rustup'), then 'rustup default stable', then run this again"
+            "install rustup (https://rustup.rs; on Debian 13 also 'apt-get install rustup'), run 'rustup default stable', then run this again"
     fi
 }
 
@@ -127,8 +131,11 @@ ensure_engine() {
     if [[ -d /run/systemd/system ]]; then
         say "Starting the Docker Engine: systemctl start docker"
         as_root systemctl start docker
+    elif [[ -d /proc/$(cat /var/run/docker.pid 2>/dev/null || echo none) ]]; then
+        say "Waiting for the Docker Engine, which something else has just started"
     else
         say "Starting the Docker Engine as a plain process: nothing else starts it here (log: $engine_log)"
+        grep -q ' cgroup2\{0,1\} ' /proc/mounts || as_root cgroupfs-mount
         # shellcheck disable=SC2016 # expanded by the inner shell, which runs as root
         as_root sh -c 'setsid dockerd >>"$1" 2>&1 </dev/null & echo $! >"$2"' \
             sh "$engine_log" "$engine_pid_file"
