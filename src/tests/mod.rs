@@ -1,1 +1,3 @@
 //! Tests that span modules.
+
+mod architecture;
