@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Digest, ReleaseNumber, Sha, Slot};
 
-pub use replace::{Observed, Serving, plan};
+pub use replace::{Observed, Serving, plan, plan_for};
 pub use step::Step;
 
 /// Everything a release will do, decided in calm.

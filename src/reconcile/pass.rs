@@ -389,12 +389,12 @@ impl Pass<'_> {
 
     async fn announce(&self, record: &ReleaseRecord, plan: &Plan) -> Result<(), Halt> {
         let cause = plan.cause.as_str();
-        drop(self.ports.progress.send(Progress::Began {
+        self.ports.teller.tell(Progress::Began {
             target: self.target.clone(),
             release: record.number,
             revision: record.new.revision.clone(),
             cause: cause.to_owned(),
-        }));
+        });
         let message = format!(
             "release {} of {} began on slot {}: {cause}",
             record.number,
@@ -467,7 +467,7 @@ impl Pass<'_> {
     }
 
     fn idle(&self, rest: Rest) {
-        drop(self.ports.progress.send(Progress::Idle { target: self.target.clone(), rest }));
+        self.ports.teller.tell(Progress::Idle { target: self.target.clone(), rest });
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{broadcast, watch};
+use tokio::sync::watch;
 
 use crate::clock::Clock;
 use crate::edge::Edge;
@@ -17,7 +17,7 @@ use crate::source::{Checks, Source};
 use crate::store::{Store, StoreError};
 use crate::target::Target;
 
-use super::progress::Progress;
+use super::progress::Teller;
 
 /// The effects, handed in by `app`.
 #[derive(Clone)]
@@ -39,7 +39,7 @@ pub struct Ports {
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// Who watches.
-    pub progress: broadcast::Sender<Progress>,
+    pub teller: Teller,
     /// What holds for all targets.
     pub settings: Arc<Settings>,
     /// The registry as last read with success.
@@ -47,6 +47,12 @@ pub struct Ports {
 }
 
 impl Ports {
+    /// The same effects, telling in the name of one pass.
+    #[must_use]
+    pub fn for_pass(&self, pass: u64) -> Self {
+        Self { teller: self.teller.for_pass(pass), ..self.clone() }
+    }
+
     /// Where a target's commits come from; none when the registry no longer names it.
     #[must_use]
     pub fn repository(&self, target: &TargetName) -> Option<Repository> {

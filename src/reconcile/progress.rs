@@ -1,9 +1,60 @@
 //! What a pass tells those who watch it; losing a line costs nothing.
 
 use serde::{Deserialize, Serialize};
+use tokio::sync::broadcast;
 
 use crate::model::outcome::Outcome;
 use crate::model::{Reason, ReleaseNumber, Sha, TargetName};
+
+/// A line of progress and the pass it belongs to.
+#[derive(Debug, Clone)]
+pub struct Told {
+    /// Counts the passes of one target.
+    pub pass: u64,
+    /// The line.
+    pub progress: Progress,
+}
+
+/// Tells those who watch.
+#[derive(Debug, Clone)]
+pub struct Teller {
+    sender: broadcast::Sender<Told>,
+    pass: u64,
+}
+
+impl Teller {
+    /// A teller that nobody watches yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { sender: broadcast::Sender::new(BACKLOG), pass: 0 }
+    }
+
+    /// The same, for one pass.
+    #[must_use]
+    pub fn for_pass(&self, pass: u64) -> Self {
+        Self { sender: self.sender.clone(), pass }
+    }
+
+    /// Tells. Nobody watching is no error.
+    pub fn tell(&self, progress: Progress) {
+        drop(self.sender.send(Told { pass: self.pass, progress }));
+    }
+
+    /// Watches from now on.
+    #[must_use]
+    pub fn watch(&self) -> broadcast::Receiver<Told> {
+        self.sender.subscribe()
+    }
+}
+
+impl Default for Teller {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Lines that a slow watcher may be behind before it misses some.
+const BACKLOG: usize = 4096;
 
 /// One line of progress.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -365,8 +365,7 @@ impl Run {
     }
 
     pub(super) fn tell(&self, progress: Progress) {
-        // Nobody watching is no error.
-        drop(self.ports.progress.send(progress));
+        self.ports.teller.tell(progress);
     }
 
     pub(super) fn is_shutdown(&self) -> bool {

@@ -79,9 +79,9 @@ impl Run {
             Ok(context) => context,
             Err(error) => return Ok(Err(error)),
         };
-        let (watchers, target) = (self.ports.progress.clone(), self.target().clone());
+        let (watchers, target) = (self.ports.teller.clone(), self.target().clone());
         let progress = move |line: &str| {
-            drop(watchers.send(Progress::Line { target: target.clone(), text: line.to_owned() }));
+            watchers.tell(Progress::Line { target: target.clone(), text: line.to_owned() });
         };
         let prepared = self.ports.images.prepare(image, context.as_ref(), &progress).await;
         if let Some(context) = context {

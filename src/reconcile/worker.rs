@@ -1,7 +1,7 @@
 //! Workers: one for each target, so that passes are serial for a target and parallel across targets.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
@@ -30,25 +30,40 @@ const HEALS_IN_A_ROW: u32 = 3;
 /// A target's place on the queue.
 #[derive(Debug, Default)]
 pub struct Seat {
-    wake: Mutex<Wake>,
+    waiting: Mutex<Waiting>,
     notify: Notify,
 }
 
+#[derive(Debug, Default)]
+struct Waiting {
+    wake: Wake,
+    begun: u64,
+}
+
 impl Seat {
-    /// Asks for a pass.
-    pub fn wake(&self, wake: Wake) {
-        let mut waiting = self.wake.lock().unwrap_or_else(PoisonError::into_inner);
-        *waiting = waiting.merged(wake);
+    /// Asks for a pass; gives the number of the first one that will know of it.
+    pub fn wake(&self, wake: Wake) -> u64 {
+        let mut waiting = self.waiting();
+        waiting.wake = waiting.wake.merged(wake);
+        let next = waiting.begun.saturating_add(1);
         drop(waiting);
         self.notify.notify_one();
+        next
     }
 
-    fn take(&self) -> Wake {
-        std::mem::take(&mut *self.wake.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Begins a pass: gives its number and what asked for it.
+    fn begin(&self) -> (u64, Wake) {
+        let mut waiting = self.waiting();
+        waiting.begun = waiting.begun.saturating_add(1);
+        (waiting.begun, std::mem::take(&mut waiting.wake))
     }
 
     fn peek(&self) -> Wake {
-        *self.wake.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting().wake
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -73,10 +88,12 @@ impl Workers {
     }
 
     /// Asks for a pass of one target, which gets its worker if it has none yet.
-    pub fn wake(&self, target: &TargetName, wake: Wake) {
+    ///
+    /// Gives the number of the first pass that will know of it.
+    pub fn wake(&self, target: &TargetName, wake: Wake) -> u64 {
         let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
         let (seat, _) = seats.entry(target.clone()).or_insert_with(|| self.start(target));
-        seat.wake(wake);
+        seat.wake(wake)
     }
 
     /// Asks for a pass of every target of the registry, and of those that only the store knows.
@@ -142,8 +159,8 @@ impl Worker {
         }
         let mut next_drift = Duration::ZERO;
         loop {
-            let wake = self.seat.take();
-            let requeue = match self.pass(wake).await {
+            let (number, wake) = self.seat.begin();
+            let requeue = match self.pass(number, wake).await {
                 Ok(requeue) => requeue,
                 Err(Halt::Shutdown) => return,
                 Err(halt) => {
@@ -176,7 +193,7 @@ impl Worker {
                     self.ports.clock.sleep(DRIFT_DEBOUNCE).await;
                 }
             }
-            _ = shutdown.wait_for(|is_over| *is_over) => {}
+            () = told(&mut shutdown) => {}
         }
         *self.shutdown.borrow()
     }
@@ -199,11 +216,12 @@ impl Worker {
         }
     }
 
-    async fn pass(&mut self, wake: Wake) -> Result<Requeue, Halt> {
+    async fn pass(&mut self, number: u64, wake: Wake) -> Result<Requeue, Halt> {
         let (interrupt, interrupts) = watch::channel(Interrupt::None);
         let mut memory = std::mem::take(&mut self.memory);
+        let ports = self.ports.for_pass(number);
         let pass =
-            Pass { ports: &self.ports, target: &self.target, wake, interrupts, memory: &mut memory, is_preview: false };
+            Pass { ports: &ports, target: &self.target, wake, interrupts, memory: &mut memory, is_preview: false };
         let result = self.watched(pass.run(), &interrupt).await;
         self.memory = memory;
         result
@@ -220,7 +238,7 @@ impl Worker {
         loop {
             tokio::select! {
                 result = &mut work => return result,
-                _ = shutdown.wait_for(|is_over| *is_over) => {
+                () = told(&mut shutdown) => {
                     interrupt.send_replace(Interrupt::Shutdown);
                     return work.await;
                 }
@@ -291,6 +309,12 @@ impl Worker {
         self.memory.heal = true;
         self.seat.wake(Wake::ENGINE);
     }
+}
+
+/// Returns when the daemon stops.
+async fn told(shutdown: &mut watch::Receiver<bool>) {
+    // A closed channel means that the daemon is gone.
+    drop(shutdown.wait_for(|is_over| *is_over).await.map(|_| ()));
 }
 
 /// An error and what caused it, in one line.

@@ -22,16 +22,7 @@ pub struct ObservedRef {
     pub suspect: Option<(Sha, Timestamp)>,
 }
 
-/// A person's pause.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pause {
-    /// Who.
-    pub by: String,
-    /// When.
-    pub at: Timestamp,
-    /// Why, in their words; may be empty.
-    pub note: String,
-}
+pub use crate::gate::Pause;
 
 /// A person's wish for a revision other than the tip.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
