@@ -286,3 +286,6 @@ fn split_digits(text: &str) -> (&str, &str) {
             .unwrap_or(text.len()),
     )
 }
+
+#[cfg(test)]
+mod tests;

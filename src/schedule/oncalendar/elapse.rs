@@ -220,12 +220,18 @@ impl Finder<'_> {
     }
 
     /// The days of this month that an element means that counts from the month's end.
+    ///
+    /// An element without an end asks the clock all the same, about the 2nd of the next month:
+    /// systemd does, and the offset that the clock remembers from it decides which pass of a
+    /// repeated hour comes next.
     fn nth_last(&mut self, span: &Span, wall: &Wall) -> (i64, Option<i64>) {
-        let (last, first) = ends(span);
-        let last = self.day_from_end(last, wall);
-        match first.map(|first| self.day_from_end(first, wall)) {
-            Some(first) => (first, Some(last)),
-            None => (last, None),
+        let (nearest_end, farthest) = ends(span);
+        let last = self.day_from_end(nearest_end, wall);
+        let first = self.day_from_end(farthest.unwrap_or(-1), wall);
+        if farthest.is_some() {
+            (first, Some(last))
+        } else {
+            (last, None)
         }
     }
 

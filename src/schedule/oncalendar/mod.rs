@@ -8,6 +8,7 @@
 //! | file | what it decides |
 //! |---|---|
 //! | `parse` | which texts are expressions, and where the others go wrong |
+//! | `reader` | what a character or a number is |
 //! | `zone` | which zone an expression names |
 //! | `normalise` | the canonical form, the limits of each field, and how it is written |
 //! | `wall` | which instant a wall clock reading stands for |
@@ -17,6 +18,7 @@ mod elapse;
 mod error;
 mod normalise;
 mod parse;
+mod reader;
 #[cfg(test)]
 mod tests;
 pub(super) mod wall;

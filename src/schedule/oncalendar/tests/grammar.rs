@@ -210,3 +210,26 @@ pub(super) fn mutated() -> BoxedStrategy<String> {
         }),
     )
 }
+
+/// Short texts of characters that expressions have, a few others, and long lists and numbers.
+pub(super) fn anything() -> BoxedStrategy<String> {
+    let long_list = (
+        235..250_usize,
+        select(&["*:", "*-*-", "", "*:*:", "*-"][..]),
+    )
+        .prop_map(|(length, before)| before.to_owned() + &vec!["1"; length].join(","));
+    let large = (
+        "[0-9]{8,22}",
+        select(&["*:*:", "", "*:*:0/", "@", "*:"][..]),
+        select(&["", ":00", "-1-1"][..]),
+    )
+        .prop_map(|(number, before, after)| format!("{before}{number}{after}"));
+    text(prop_oneof![
+        3 => "[-*~:.,/@ 0-9]{1,9}",
+        1 => "[ -~]{0,12}",
+        1 => "[ -~\t\u{e4}\u{b5}\u{2212}]{0,12}",
+        1 => "(Mon|tue|FRI|Sunday)[-., :a-z]{0,4}(Mon|tue|FRI|Sunday|\\*|1)?( [0-9]{1,2}:[0-9]{2})?",
+        1 => long_list,
+        1 => large,
+    ])
+}
