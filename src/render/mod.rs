@@ -1,1 +1,3 @@
-//! (to be written)
+//! Desired state as the documents that an engine and an edge take.
+
+pub mod container;

@@ -1,1 +1,3 @@
-//! Tests that span modules.
+//! Tests that span modules, and what they share.
+
+pub(crate) mod app;
