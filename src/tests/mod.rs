@@ -1,3 +1,4 @@
-//! Tests that span modules.
+//! Tests that span modules, and what they share.
 
+pub(crate) mod app;
 mod architecture;
