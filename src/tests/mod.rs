@@ -1,1 +1,4 @@
 //! Tests that span modules.
+
+pub(crate) mod git_http;
+pub(crate) mod git_repo;
