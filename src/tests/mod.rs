@@ -2,3 +2,4 @@
 
 pub(crate) mod app;
 mod architecture;
+pub(crate) mod git_http;

@@ -1,0 +1,1 @@
+//! `ssh://` against a real `sshd` on a loopback port, with keys made for the test.
