@@ -197,12 +197,29 @@ impl Pass<'_> {
                 plan: None,
             });
         };
+        self.nobody_must_look().await?;
         Ok(Subject {
             registry: project.release_digest(&self.target.target),
             project: project.clone(),
             policy: policy.clone(),
             serving: self.ports.store.live_release(self.target).await?,
         })
+    }
+
+    /// A stuck release holds everything until a person has looked (`trueup retry`).
+    async fn nobody_must_look(&self) -> Result<(), Stop> {
+        let newest = self.ports.store.releases(self.target, 1).await?.into_iter().next();
+        match newest {
+            Some(ReleaseRecord { phase: Phase::Stuck(reason), retired_at: None, number, .. }) => {
+                let message = format!(
+                    "release {number} is stuck: {}; look at it, repair it, then `trueup retry`",
+                    reason.message
+                );
+                let held = Reason { message, ..reason };
+                Err(Stop::Held { reason: held, until: None, plan: None })
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     fn still_backing_off(&self, wanted: &Sha) -> Result<(), Stop> {
