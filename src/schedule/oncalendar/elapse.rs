@@ -138,12 +138,21 @@ impl Finder<'_> {
         };
         let start = (wall.parts, microsecond);
         let mut was_turned_back = false;
-        'steps: for _ in 0..MAX_STEPS {
+        let mut checkpoint = None;
+        'steps: for step in 0..MAX_STEPS {
             if let Some((_, reading)) = self.clock.resolve(&wall) {
                 wall = reading;
             }
             if !was_turned_back {
                 wall.is_summer = self.is_summer;
+            }
+            // The same state again means a circle, which its bound would only end later.
+            let state = Some((wall, microsecond, was_turned_back, self.clock.correction()));
+            if state == checkpoint {
+                break;
+            }
+            if step.is_power_of_two() {
+                checkpoint = state;
             }
             for part in [YEAR, MONTH, DAY, HOUR, MINUTE, SECOND] {
                 match self.settle(part, &mut wall, &mut microsecond) {
