@@ -66,9 +66,9 @@ pub enum Event {
 #[error("a release that is {from} cannot take the event {event:?}")]
 pub struct IllegalTransition {
     /// The phase.
-    pub from: Phase,
+    pub from: Box<Phase>,
     /// The event.
-    pub event: Event,
+    pub event: Box<Event>,
 }
 
 impl Phase {
@@ -115,7 +115,12 @@ impl Phase {
                 | E::Undone
                 | E::UndoFailed(_)
                 | E::Refused(_)),
-            ) => return Err(IllegalTransition { from, event }),
+            ) => {
+                return Err(IllegalTransition {
+                    from: Box::new(from),
+                    event: Box::new(event),
+                });
+            }
         })
     }
 
@@ -265,7 +270,7 @@ mod tests {
                     }
                     None => {
                         let refused = got.expect_err("the table says that it is illegal");
-                        assert_eq!((&refused.from, &refused.event), (&phase, &event));
+                        assert_eq!((&*refused.from, &*refused.event), (&phase, &event));
                     }
                 }
             }
@@ -278,7 +283,7 @@ mod tests {
         for phase in phases() {
             let undoing = match phase.clone().on(Event::Failed(why())) {
                 Ok(undoing) => undoing,
-                Err(refused) => refused.from,
+                Err(refused) => *refused.from,
             };
             if phase.outcome().is_some() {
                 assert_eq!(undoing, phase, "an end stays an end");
