@@ -206,10 +206,11 @@ async fn a_start_that_was_interrupted_while_making_the_database_makes_it_again()
 async fn a_reader_follows_a_running_daemon_and_can_write_nothing() {
     let directory = directory();
     let daemon = opened(directory.path()).await;
-    note(&daemon, "first").await;
     let reader = SqliteStore::open_read_only(directory.path())
         .await
         .expect("a reader");
+    assert_eq!(note_of(&reader).await, None, "nothing was written yet");
+    note(&daemon, "first").await;
     assert_eq!(note_of(&reader).await.as_deref(), Some("first"));
     note(&daemon, "second").await;
     assert_eq!(note_of(&reader).await.as_deref(), Some("second"));
