@@ -2,5 +2,6 @@
 
 pub mod history;
 pub mod phase;
+pub mod record;
 
 pub use phase::{Event, IllegalTransition, Phase};

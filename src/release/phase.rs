@@ -66,9 +66,9 @@ pub enum Event {
 #[error("a release that is {from} cannot take the event {event:?}")]
 pub struct IllegalTransition {
     /// The phase.
-    pub from: Phase,
+    pub from: Box<Phase>,
     /// The event.
-    pub event: Event,
+    pub event: Box<Event>,
 }
 
 impl Phase {
@@ -115,7 +115,12 @@ impl Phase {
                 | E::Undone
                 | E::UndoFailed(_)
                 | E::Refused(_)),
-            ) => return Err(IllegalTransition { from, event }),
+            ) => {
+                return Err(IllegalTransition {
+                    from: Box::new(from),
+                    event: Box::new(event),
+                });
+            }
         })
     }
 
@@ -191,6 +196,143 @@ impl fmt::Display for Phase {
         match self.outcome() {
             Some(outcome) => formatter.write_str(outcome.as_str()),
             None => formatter.write_str(self.word()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::{Event, Phase};
+    use crate::model::outcome::Outcome;
+    use crate::model::{Reason, ReasonCode};
+
+    fn why() -> Reason {
+        Reason::new(ReasonCode::NeverHealthy, "`/healthz` answered 503 for 30 s")
+    }
+
+    fn phases() -> [Phase; 12] {
+        [
+            Phase::Planned,
+            Phase::Converging,
+            Phase::Verifying,
+            Phase::Switching,
+            Phase::Proving,
+            Phase::Live,
+            Phase::Undoing(why()),
+            Phase::NothingActivated(why()),
+            Phase::Reverting(why()),
+            Phase::Reverted(why()),
+            Phase::Refused(why()),
+            Phase::Stuck(why()),
+        ]
+    }
+
+    fn events() -> [(&'static str, Event); 9] {
+        [
+            ("started", Event::Started),
+            ("converged", Event::Converged),
+            ("verified", Event::Verified),
+            ("switched", Event::Switched),
+            ("proved", Event::Proved),
+            ("failed", Event::Failed(why())),
+            ("undone", Event::Undone),
+            ("undo-failed", Event::UndoFailed(why())),
+            ("refused", Event::Refused(why())),
+        ]
+    }
+
+    fn table() -> BTreeMap<(&'static str, &'static str), &'static str> {
+        include_str!("../../testdata/release/transitions.tsv")
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .map(|line| {
+                let mut fields = line.split('\t');
+                let mut field = || fields.next().expect("three fields");
+                ((field(), field()), field())
+            })
+            .collect()
+    }
+
+    #[test]
+    fn every_pair_of_phase_and_event_is_answered_as_the_table_says() {
+        let mut table = table();
+        for phase in phases() {
+            for (word, event) in events() {
+                let wanted = table.remove(&(phase.word(), word));
+                let got = phase.clone().on(event.clone());
+                match wanted {
+                    Some(next) => {
+                        let got = got.expect("the table says that it is legal");
+                        assert_eq!(got.word(), next, "{phase} on {word}");
+                        assert!(got.reason().is_none_or(|reason| *reason == why()));
+                    }
+                    None => {
+                        let refused = got.expect_err("the table says that it is illegal");
+                        assert_eq!((&*refused.from, &*refused.event), (&phase, &event));
+                    }
+                }
+            }
+        }
+        assert!(table.is_empty(), "the table names no such pair: {table:?}");
+    }
+
+    #[test]
+    fn from_every_phase_that_goes_on_a_failure_leads_back_to_an_end() {
+        for phase in phases() {
+            let undoing = match phase.clone().on(Event::Failed(why())) {
+                Ok(undoing) => undoing,
+                Err(refused) => *refused.from,
+            };
+            if phase.outcome().is_some() {
+                assert_eq!(undoing, phase, "an end stays an end");
+                continue;
+            }
+            assert_eq!(
+                undoing.is_after_switch(),
+                phase.is_after_switch(),
+                "{phase}: the way back is chosen by whether the traffic may have moved"
+            );
+            let undone = undoing.clone().on(Event::Undone).expect("an undo can end");
+            let wanted = if phase.is_after_switch() {
+                Outcome::Reverted
+            } else {
+                Outcome::NothingActivated
+            };
+            assert_eq!(undone.outcome(), Some(wanted), "{phase}");
+            let stuck = undoing.on(Event::UndoFailed(why())).expect("or fail");
+            assert_eq!(stuck.outcome(), Some(Outcome::Stuck), "{phase}");
+        }
+    }
+
+    #[test]
+    fn an_end_takes_no_event_at_all() {
+        for phase in phases().into_iter().filter(|it| it.outcome().is_some()) {
+            for (word, event) in events() {
+                assert!(phase.clone().on(event).is_err(), "{phase} took {word}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_release_that_a_newer_commit_overtook_is_superseded() {
+        let overtaken = Reason::new(ReasonCode::Superseded, "a newer commit is wanted");
+        let phase = Phase::Converging
+            .on(Event::Failed(overtaken))
+            .and_then(|phase| phase.on(Event::Undone))
+            .expect("both are legal");
+        assert_eq!(phase.outcome(), Some(Outcome::Superseded));
+        assert_eq!(phase.to_string(), "superseded");
+    }
+
+    #[test]
+    fn a_phase_reads_back_from_its_json() {
+        for phase in phases() {
+            let text = serde_json::to_string(&phase).expect("plain data");
+            assert!(text.contains(phase.word()), "{text}");
+            let back: Phase = serde_json::from_str(&text).expect("what we wrote");
+            assert_eq!(back, phase);
         }
     }
 }

@@ -1,10 +1,12 @@
 //! The store: intent before mutation, and every reason afterwards.
 //!
-//! One schema, two engines. All times are UTC microseconds. Nothing in it is secret.
+//! One schema, two engines. All times are UTC microseconds: what is finer is cut off. Nothing in
+//! it is secret. It refuses to guess: a row that does not read as what was written is an error, never a
+//! default, and a damaged file is never replaced by an empty one.
 
 #![expect(
-    clippy::missing_errors_doc,
-    reason = "every call fails in the same way: `StoreError`"
+    clippy::too_many_arguments,
+    reason = "`put_phase` names a release by two arguments, like its neighbours"
 )]
 
 use async_trait::async_trait;
@@ -12,44 +14,20 @@ use jiff::Timestamp;
 
 use crate::model::{ReleaseNumber, Sha, TargetName};
 
+#[cfg(test)]
+mod contract;
+mod error;
 pub mod record;
+pub mod schema;
 pub mod sqlite;
+
+pub use error::StoreError;
 
 use crate::release::Phase;
 use record::{
     Approval, AuditEvent, CiRecord, Condition, DriftFinding, JournalEntry, ManifestRecord,
     NewRelease, ObservedRef, Pause, Pin, PlanRecord, QuarantineEntry, ReleaseRecord,
 };
-
-/// Why the store did not do it: the disk, the file or our own schema.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// The engine failed.
-    #[error("the store could not {what}")]
-    Engine {
-        /// What was tried.
-        what: &'static str,
-        /// The engine's error.
-        #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
-    /// A row does not read as what we wrote.
-    #[error("the store holds a {what} that cannot be read: {detail}")]
-    Corrupt {
-        /// Which record.
-        what: &'static str,
-        /// How it fails to read.
-        detail: String,
-    },
-    /// Another process holds the state directory.
-    #[error("`{path}` is in use by process {pid}: only one daemon may own a state directory")]
-    Locked {
-        /// The lock file.
-        path: String,
-        /// The owner's pid, as it wrote it; `unknown` when unreadable.
-        pid: String,
-    },
-}
 
 /// Where records survive a crash. Every write is durable when it returns.
 #[async_trait]
@@ -98,9 +76,9 @@ pub trait Store: Send + Sync {
     ) -> Result<bool, StoreError>;
 
     // Plans and approvals
-    /// Stores a plan under its id (idempotent).
+    /// Stores a plan under its id (idempotent): what is stored stays, and the plan becomes its target's latest.
     async fn put_plan(&self, plan: &PlanRecord) -> Result<(), StoreError>;
-    /// A plan by its id, or by a unique prefix of at least 8 characters.
+    /// A plan by its id, or by a unique prefix of at least 8 characters; none when the prefix fits several.
     async fn plan(&self, id: &str) -> Result<Option<PlanRecord>, StoreError>;
     /// The newest plan of a target that waits for a decision or ran.
     async fn latest_plan(&self, target: &TargetName) -> Result<Option<PlanRecord>, StoreError>;
@@ -114,9 +92,11 @@ pub trait Store: Send + Sync {
     async fn put_approval(&self, approval: &Approval) -> Result<(), StoreError>;
 
     // Releases and their journal
-    /// Begins a release in `Phase::Planned` with the target's next number.
+    /// Begins a release in `Phase::Planned` with the target's next number. Its plan, if it names
+    /// one, must be stored already (invariant I2).
     async fn begin_release(&self, new: &NewRelease) -> Result<ReleaseRecord, StoreError>;
-    /// Moves a release to a phase; sets `switched_at` when it enters Proving, `ended_at` when it has an outcome.
+    /// Moves a release to a phase; sets `switched_at` when it enters Proving, `ended_at` when it
+    /// has an outcome. A time that is set stays, so the call may be repeated.
     async fn put_phase(
         &self,
         target: &TargetName,
@@ -174,7 +154,8 @@ pub trait Store: Send + Sync {
     async fn put_ci(&self, record: &CiRecord) -> Result<(), StoreError>;
     /// A target's conditions.
     async fn conditions(&self, target: &TargetName) -> Result<Vec<Condition>, StoreError>;
-    /// Sets a condition; `since` moves only when status or reason changes. Says whether it changed.
+    /// Sets a condition; `since` moves only when status or reason changes. Says whether it was new or
+    /// one of these two changed.
     async fn put_condition(
         &self,
         target: &TargetName,
