@@ -69,6 +69,15 @@ impl Healthy {
     }
 }
 
+#[cfg(test)]
+impl Healthy {
+    /// For the tests of adapters, which have no application to ask.
+    pub(crate) fn for_tests() -> Self {
+        let revision = "a".repeat(40).parse().unwrap();
+        Self { revision }
+    }
+}
+
 /// Permission to move traffic (invariant I3): the candidate was healthy and passed every smoke check.
 ///
 /// Only [`verified`] makes one. It is not stored: after a crash it is earned again.

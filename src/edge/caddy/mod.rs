@@ -163,6 +163,7 @@ impl CaddyEdge {
             .collect();
         if text.as_deref() == Some(vhost.text.as_str())
             && let Ok(adapted) = self.admin.adapt(&caddyfile).await?
+            && ours.is_subset(&guard::hosts(&adapted))
             && is_current(&loaded, &adapted, &ours)
         {
             return self.settle(&site).await;
@@ -407,7 +408,7 @@ impl Edge for CaddyEdge {
 /// Whether what runs is what the Caddyfile now says, as far as these hosts go.
 fn is_current(loaded: &Value, adapted: &Value, ours: &Hosts) -> bool {
     match (guard::pieces(loaded, ours), guard::pieces(adapted, ours)) {
-        (Ok(loaded), Ok(adapted)) => ours.is_subset(&adapted.hosts) && loaded.ours == adapted.ours,
+        (Ok(loaded), Ok(adapted)) => loaded.ours == adapted.ours,
         (Ok(_) | Err(_), Ok(_) | Err(_)) => false,
     }
 }
