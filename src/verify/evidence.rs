@@ -21,7 +21,11 @@ pub fn seen(sample: &Sample) -> String {
                 SilenceKind::Timeout => "no answer in time",
             };
             let detail = printable(detail.as_bytes());
-            if detail.is_empty() { what.to_owned() } else { format!("{what} ({detail})") }
+            if detail.is_empty() {
+                what.to_owned()
+            } else {
+                format!("{what} ({detail})")
+            }
         }
     }
 }
@@ -31,12 +35,19 @@ pub fn seen(sample: &Sample) -> String {
 pub fn seen_answer(answer: &Answer) -> String {
     let place = match answer.header("location").next() {
         Some(location) if (300..400).contains(&answer.status) => {
-            format!(" to `{}` (redirects are not followed)", printable(location.as_bytes()))
+            format!(
+                " to `{}` (redirects are not followed)",
+                printable(location.as_bytes())
+            )
         }
         Some(_) | None => String::new(),
     };
     let body = printable(&answer.body);
-    let body = if body.is_empty() { "an empty body".to_owned() } else { format!("`{body}`") };
+    let body = if body.is_empty() {
+        "an empty body".to_owned()
+    } else {
+        format!("`{body}`")
+    };
     format!("status {}{place}, {body}", answer.status)
 }
 
@@ -44,10 +55,20 @@ pub fn seen_answer(answer: &Answer) -> String {
 #[must_use]
 pub fn printable(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes.get(..BODY_GLANCE * 4).unwrap_or(bytes));
-    let is_invisible = |c: char| c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
-    let clean: String = text.chars().map(|c| if is_invisible(c) { ' ' } else { c }).collect();
+    let is_invisible = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+    };
+    let clean: String = text
+        .chars()
+        .map(|c| if is_invisible(c) { ' ' } else { c })
+        .collect();
     let words: Vec<&str> = clean.split_whitespace().collect();
     let joined = words.join(" ");
     let glance: String = joined.chars().take(BODY_GLANCE).collect();
-    if glance.len() < joined.len() || bytes.len() > BODY_GLANCE * 4 { format!("{glance}…") } else { glance }
+    if glance.len() < joined.len() || bytes.len() > BODY_GLANCE * 4 {
+        format!("{glance}…")
+    } else {
+        glance
+    }
 }
