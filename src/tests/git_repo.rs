@@ -47,6 +47,7 @@ impl GitRepo {
         let bare = dir.join(format!("{name}.git"));
         let work = dir.join(format!("{name}.work"));
         git(dir, &["init", "--quiet", "--bare", "--initial-branch=main", bare.to_str().unwrap()]);
+        git(&bare, &["config", "receive.denyDeleteCurrent", "ignore"]);
         git(dir, &["init", "--quiet", "--initial-branch=main", work.to_str().unwrap()]);
         git(&work, &["remote", "add", "origin", bare.to_str().unwrap()]);
         Self { work, bare }

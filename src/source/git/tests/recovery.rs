@@ -181,10 +181,11 @@ async fn what_an_earlier_process_did_not_finish_is_removed_at_the_start_field_re
     let mut world = World::new(Over::File).await;
     let sha = world.origin.release("v1");
     world.fetch(&sha).await.unwrap();
-    let name = world.mirror().file_name().unwrap().to_string_lossy().into_owned();
+    let mirror = world.mirror();
+    let name = mirror.file_name().unwrap().to_string_lossy().into_owned();
     let left = world.dir.path().join("state/git").join(format!("tmp-{name}"));
     fs::create_dir_all(left.join("objects")).unwrap();
-    fs::remove_dir_all(world.mirror()).unwrap();
+    fs::remove_dir_all(&mirror).unwrap();
     world = world.restart();
     assert!(!left.exists());
     assert_eq!(world.manifest(&sha).await, "v1");
