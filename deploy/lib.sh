@@ -89,10 +89,12 @@ missing_packages() {
     grep -q ' cgroup2\{0,1\} ' /proc/mounts || need cgroupfs-mount cgroupfs-mount
     [[ $(cat /sys/module/apparmor/parameters/enabled 2>/dev/null) != Y ]] || need apparmor_parser apparmor
     static_busybox >/dev/null || printf 'busybox-static\n'
+    # Git over SSH is tested against a real server, which the tests start on a loopback port.
+    [[ $1 != test ]] || need sshd openssh-server
 }
 
-# ensure_packages build|run: installs what is missing to build, or to run the live tests and the
-# demo as well; asks apt for nothing when nothing is missing.
+# ensure_packages build|run|test: installs what is missing to build, to run the demo as well, or to
+# run the live tests as well; asks apt for nothing when nothing is missing.
 ensure_packages() {
     local -a missing
     mapfile -t missing < <(missing_packages "$1" | sort -u)
@@ -101,8 +103,14 @@ ensure_packages() {
         "install them with this system's package manager, then run this again"
     say "Installing with apt-get: ${missing[*]}"
     as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq </dev/null
+    local is_ssh_new=false
+    [[ ! -d /run/systemd/system || " ${missing[*]} " != *' openssh-server '* ]] || is_ssh_new=true
+    # Only the program is wanted: this machine shall not begin to listen for logins.
+    ! $is_ssh_new || as_root systemctl --quiet mask ssh.service ssh.socket
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
         "${missing[@]}" </dev/null
+    ! $is_ssh_new || as_root systemctl --quiet unmask ssh.service ssh.socket
+    ! $is_ssh_new || as_root systemctl --quiet disable ssh.service ssh.socket
     mapfile -t missing < <(missing_packages "$1" | sort -u)
     [[ ${#missing[@]} -eq 0 ]] || die "still missing after apt-get install: ${missing[*]}" \
         "install them by hand, then run this again"
@@ -151,16 +159,16 @@ ensure_engine() {
     done
 }
 
-# Where cargo builds: outside of the checkout, kept between runs, and never trusted for the crate
-# itself. Cargo takes a file for unchanged when it is older than what was built from it, even if
-# that was built from another folder: so the crate's own files go when the folder is another one.
+# Where cargo builds: outside of the checkout, kept between runs. Cargo takes a file for unchanged
+# when it is older than what was built from it, even if that was built from another folder; so what
+# was built of the crate itself goes when the folder is another one, and always in CI.
 use_build_cache() {
     export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/trueup/target}
     export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0}
     export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
     local mark=$CARGO_TARGET_DIR/.trueup-checkout
     mkdir -p "$CARGO_TARGET_DIR"
-    if [[ -e $mark && $(cat "$mark") != "$repository" ]]; then
+    if [[ -n ${CI:-} || $(cat "$mark" 2>/dev/null) != "$repository" ]]; then
         cargo clean --quiet --locked -p trueup
     fi
     printf '%s\n' "$repository" >"$mark"

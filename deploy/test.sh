@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs all tests, with the real parts that they need: Docker Engine, Caddy, git, nftables.
+# Runs all tests, with the real parts that they need: Docker Engine, Caddy, git, an SSH server, nftables.
 # Installs what is missing, says what it does, and may be run twice. Arguments go to `cargo test`.
 #
 # Environment: CARGO_TARGET_DIR (default ~/.cache/trueup/target), RUST_TEST_THREADS (default: the
@@ -9,7 +9,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$repository"
 
-ensure_packages run
+ensure_packages test
 ensure_rust
 ensure_engine
 use_build_cache
