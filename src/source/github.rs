@@ -13,10 +13,9 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use http_body_util::{BodyExt as _, Limited};
-use hyper::header::{ACCEPT, ETAG, HeaderName, HeaderValue, IF_NONE_MATCH, LINK};
-use hyper::{HeaderMap, Request, StatusCode, Uri};
+use hyper::header::{ACCEPT, HeaderName, HeaderValue, IF_NONE_MATCH};
+use hyper::{Request, StatusCode, Uri};
 use jiff::Timestamp;
 use octocrab::Octocrab;
 use tokio::sync::Semaphore;
@@ -33,7 +32,7 @@ mod wire;
 
 pub use limits::Budget;
 use limits::Limits;
-use pages::{Page, Pages};
+use pages::{Answer, Page, Pages};
 
 /// The longest that one call may take, the body included.
 pub const CALL_DEADLINE: Duration = Duration::from_secs(10);
@@ -157,7 +156,8 @@ impl GithubChecks {
         )
     }
 
-    /// All pages of a list, at most [`MAX_PAGES`].
+    /// All pages of a list. One with more than [`MAX_PAGES`] is an error: what is missing in a part
+    /// of a list must not count as absent (promise P7).
     async fn list(
         &self,
         credential: &Credential,
@@ -165,22 +165,33 @@ impl GithubChecks {
     ) -> Result<Vec<Arc<Page>>, ChecksError> {
         let mut pages = Vec::new();
         let mut next = Some(first);
-        while let Some(url) = next.take().filter(|_| pages.len() < MAX_PAGES) {
-            let page = self.page(credential, &url).await?;
-            if let Some(link) = &page.next {
-                let leads = link.parse().ok().and_then(|url: Uri| origin(&url));
-                if leads.as_deref() != Some(self.origin.as_str()) {
-                    let message = format!(
-                        "GitHub's next page lies outside {}: it is not followed",
-                        self.origin
-                    );
-                    return Err(failure(Class::Transient, message));
-                }
+        while let Some(url) = next.take() {
+            if pages.len() == MAX_PAGES {
+                let message = format!("GitHub's list has more than {MAX_PAGES} pages");
+                return Err(failure(Class::Transient, message));
             }
-            next.clone_from(&page.next);
+            let page = self.page(credential, &url).await?;
+            next = page
+                .next
+                .as_deref()
+                .map(|link| self.leads_on(link))
+                .transpose()?;
             pages.push(page);
         }
         Ok(pages)
+    }
+
+    /// A link to the next page, if it stays where the token may be sent.
+    fn leads_on(&self, link: &str) -> Result<String, ChecksError> {
+        let leads = link.parse().ok().and_then(|url: Uri| origin(&url));
+        if leads.as_deref() == Some(self.origin.as_str()) {
+            return Ok(link.to_owned());
+        }
+        let message = format!(
+            "GitHub's next page lies outside {}: it is not followed",
+            self.origin
+        );
+        Err(failure(Class::Transient, message))
     }
 
     /// One page, from GitHub or, if it says that nothing changed, from memory.
@@ -259,30 +270,6 @@ impl Checks for GithubChecks {
             &repo.to_string(),
             (workflow_id, is_disabled),
         ))
-    }
-}
-
-/// What came back.
-struct Answer {
-    status: StatusCode,
-    headers: HeaderMap,
-    body: Bytes,
-}
-
-impl Answer {
-    fn into_page(self) -> Result<Page, ChecksError> {
-        let body = serde_json::from_slice(&self.body).map_err(|error| {
-            failure(
-                Class::Transient,
-                format!("GitHub's answer is not the JSON that it promises: {error}"),
-            )
-        })?;
-        let text = |name: HeaderName| Some(self.headers.get(name)?.to_str().ok()?.to_owned());
-        Ok(Page {
-            etag: text(ETAG),
-            next: text(LINK).and_then(|link| wire::next(&link)),
-            body,
-        })
     }
 }
 

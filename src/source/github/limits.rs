@@ -9,7 +9,8 @@ use hyper::{HeaderMap, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, ChecksError, failure};
+use super::pages::Answer;
+use super::{ChecksError, failure};
 use crate::model::{Class, Digest};
 
 /// The wait when GitHub says "too many" and not how long.

@@ -1,13 +1,42 @@
-//! Answers that may be asked for conditionally, by credential and URL.
+//! Answers, and those that may be asked for conditionally, by credential and URL.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::wire::Body;
-use crate::model::Digest;
+use bytes::Bytes;
+use hyper::header::{ETAG, HeaderName, LINK};
+use hyper::{HeaderMap, StatusCode};
+
+use super::wire::{Body, next};
+use super::{ChecksError, failure};
+use crate::model::{Class, Digest};
 
 /// Pages kept: two for each of 1,000 targets, and some.
 const MAX_PAGES_KEPT: usize = 4_096;
+
+/// What came back.
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+}
+
+impl Answer {
+    pub(super) fn into_page(self) -> Result<Page, ChecksError> {
+        let body = serde_json::from_slice(&self.body).map_err(|error| {
+            failure(
+                Class::Transient,
+                format!("GitHub's answer is not the JSON that it promises: {error}"),
+            )
+        })?;
+        let text = |name: HeaderName| Some(self.headers.get(name)?.to_str().ok()?.to_owned());
+        Ok(Page {
+            etag: text(ETAG),
+            next: text(LINK).and_then(|link| next(&link)),
+            body,
+        })
+    }
+}
 
 /// One page of a list.
 #[derive(Debug)]

@@ -9,6 +9,8 @@ use crate::source::{Checks as _, ChecksError, CiFacts, CiRun};
 use crate::tests::github::{Fault, Github, Run, TOKEN};
 
 mod failures;
+mod memory;
+mod strictness;
 
 const NOW: &str = "2026-11-30T10:00:00Z";
 const CI: u64 = 11;
@@ -205,6 +207,22 @@ async fn lists_are_read_page_by_page() {
 }
 
 #[tokio::test]
+async fn a_list_without_an_end_is_an_error_and_not_a_part_of_it() {
+    let github = green().await;
+    for id in 100..110 {
+        github.workflow("lint", id);
+    }
+    github.page_size(1);
+    let error = ask(&checks(&github)).await.unwrap_err();
+    assert_eq!(error.class, Class::Transient);
+    assert!(
+        error.reason.message.contains("more than 10 pages"),
+        "{error}"
+    );
+    assert_eq!(github.asked().len(), 10);
+}
+
+#[tokio::test]
 async fn a_next_page_on_another_host_is_not_followed() {
     let github = green().await;
     github.workflow("lint", 12);
@@ -214,58 +232,6 @@ async fn a_next_page_on_another_host_is_not_followed() {
     assert_eq!(error.class, Class::Transient);
     assert!(error.reason.message.contains("is not followed"), "{error}");
     assert_eq!(github.asked().len(), 1);
-}
-
-#[tokio::test]
-async fn an_answer_that_has_not_changed_costs_nothing() {
-    let github = green().await;
-    let checks = checks(&github);
-    let first = ask(&checks).await.unwrap();
-    assert_eq!(github.charged(), 2);
-    for _ in 0..5 {
-        assert_eq!(ask(&checks).await.unwrap(), first);
-    }
-    assert_eq!(github.charged(), 2);
-    assert_eq!(
-        github
-            .asked()
-            .iter()
-            .filter(|asked| asked.status == 304)
-            .count(),
-        10
-    );
-}
-
-#[tokio::test]
-async fn what_is_remembered_never_answers_for_another_sha() {
-    let github = green().await;
-    github.run(Run::green(8, CI, sha("b").as_str()).ended("failure"));
-    let checks = checks(&github);
-    assert_eq!(numbers(ask_for(&checks, "a").await.unwrap()), [7]);
-    assert_eq!(numbers(ask_for(&checks, "b").await.unwrap()), [8]);
-    assert_eq!(
-        numbers(ask_for(&checks, "c").await.unwrap()),
-        Vec::<u64>::new()
-    );
-    assert_eq!(numbers(ask_for(&checks, "a").await.unwrap()), [7]);
-}
-
-#[tokio::test]
-async fn another_token_is_asked_with_afresh() {
-    let github = green().await;
-    let checks = checks(&github);
-    ask(&checks).await.unwrap();
-    github.rotate_token("another");
-    checks
-        .replace_token(Some(Secret::new("another".to_owned())))
-        .unwrap();
-    assert_eq!(
-        checks.budget(),
-        None,
-        "the old token's limit is not the new one's"
-    );
-    assert_eq!(numbers(ask(&checks).await.unwrap()), [7]);
-    assert_eq!(github.charged(), 4);
 }
 
 #[tokio::test]
@@ -389,65 +355,6 @@ async fn a_plain_remote_is_not_asked_about() {
         (ReasonCode::CiMissing, Class::Stalled)
     );
     assert!(github.asked().is_empty());
-}
-
-#[tokio::test]
-async fn the_stand_in_notices_what_github_would_not_have_answered() {
-    let github = green().await;
-    let mallory = Some(Secret::new("wrong".to_owned()));
-    let checks = GithubChecks::new(settings(github.url()), mallory).unwrap();
-    ask(&checks).await.unwrap_err();
-    let main: BranchName = "main".parse().unwrap();
-    checks
-        .replace_token(Some(Secret::new(TOKEN.to_owned())))
-        .unwrap();
-    checks
-        .runs(&repo("nowhere"), "ci", (&main, &sha("a")))
-        .await
-        .unwrap_err();
-    let client = reqwest_without_tls();
-    for (path, headers) in [
-        ("/repos/acme/shop/actions/workflows", vec![]),
-        (
-            "/repos/acme/shop/actions/workflows/11/runs?head_sha=aaaaaaa&event=push&branch=main",
-            version(),
-        ),
-        (
-            "/repos/acme/shop/actions/workflows/11/runs?event=push&branch=main",
-            version(),
-        ),
-    ] {
-        let mut request = client
-            .get(format!("{}{path}", github.url()))
-            .bearer_auth(TOKEN)
-            .header("user-agent", "test");
-        for (name, value) in headers {
-            request = request.header(name, value);
-        }
-        assert_eq!(request.send().await.unwrap().status().as_u16(), 400);
-    }
-    let violations = github.take_violations();
-    for (violation, part) in violations.iter().zip([
-        "the header authorization is not what it should be",
-        "there is no such path",
-        "the header x-github-api-version is missing",
-        "`aaaaaaa` is not a full sha",
-        "`` is not a full sha",
-    ]) {
-        assert!(violation.contains(part), "{violation}");
-    }
-    assert_eq!(violations.len(), 5);
-    github.assert_clean();
-}
-
-fn version() -> Vec<(&'static str, &'static str)> {
-    vec![("x-github-api-version", super::API_VERSION)]
-}
-
-fn reqwest_without_tls() -> reqwest::Client {
-    // A second installation of the same provider is refused, and that is fine here.
-    drop(rustls::crypto::ring::default_provider().install_default());
-    reqwest::Client::new()
 }
 
 #[test]
