@@ -4,3 +4,4 @@ pub(crate) mod app;
 mod architecture;
 pub(crate) mod git_http;
 pub(crate) mod git_repo;
+pub(crate) mod github;
