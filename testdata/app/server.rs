@@ -93,11 +93,16 @@ struct Request {
 
 impl Request {
     fn number(&self, key: &str, default: u64) -> u64 {
-        self.query.get(key).and_then(|value| value.parse().ok()).unwrap_or(default)
+        self.query
+            .get(key)
+            .and_then(|value| value.parse().ok())
+            .unwrap_or(default)
     }
 
     fn came_through_a_proxy(&self) -> bool {
-        self.headers.iter().any(|header| header.to_ascii_lowercase().starts_with("x-forwarded-for:"))
+        self.headers
+            .iter()
+            .any(|header| header.to_ascii_lowercase().starts_with("x-forwarded-for:"))
     }
 }
 
@@ -133,7 +138,11 @@ fn serve() {
             thread::park();
         }
     }
-    let address = format!("{}:{}", behaviour.get("listen", "0.0.0.0"), behaviour.number("port", 8080));
+    let address = format!(
+        "{}:{}",
+        behaviour.get("listen", "0.0.0.0"),
+        behaviour.number("port", 8080)
+    );
     let listener = TcpListener::bind(&address).expect("the port is free");
     eprintln!("listening on {address}");
     let behaviour = Arc::new(Mutex::new(behaviour));
@@ -180,7 +189,9 @@ fn read_request(reader: &mut impl BufRead) -> Option<Request> {
     let target = line.split(' ').nth(1)?.to_owned();
     let (path, query) = target.split_once('?').unwrap_or((&target, ""));
     let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-    let query = pairs.map(|(key, value)| (key.to_owned(), value.replace('+', " "))).collect();
+    let query = pairs
+        .map(|(key, value)| (key.to_owned(), value.replace('+', " ")))
+        .collect();
     let mut headers = Vec::new();
     loop {
         match read_line(reader)? {
@@ -191,13 +202,23 @@ fn read_request(reader: &mut impl BufRead) -> Option<Request> {
     let header = |name: &str| {
         headers.iter().find_map(|header| {
             let (key, value) = header.split_once(':')?;
-            key.eq_ignore_ascii_case(name).then(|| value.trim().to_ascii_lowercase())
+            key.eq_ignore_ascii_case(name)
+                .then(|| value.trim().to_ascii_lowercase())
         })
     };
-    let length: u64 = header("content-length").and_then(|value| value.parse().ok()).unwrap_or(0);
+    let length: u64 = header("content-length")
+        .and_then(|value| value.parse().ok())
+        .unwrap_or(0);
     std::io::copy(&mut reader.take(length), &mut std::io::sink()).ok()?;
-    let is_kept_alive = line.ends_with("HTTP/1.1") && header("connection").as_deref() != Some("close");
-    Some(Request { path: path.to_owned(), query, is_kept_alive, headers, line })
+    let is_kept_alive =
+        line.ends_with("HTTP/1.1") && header("connection").as_deref() != Some("close");
+    Some(Request {
+        path: path.to_owned(),
+        query,
+        is_kept_alive,
+        headers,
+        line,
+    })
 }
 
 fn read_line(reader: &mut impl BufRead) -> Option<String> {
@@ -206,10 +227,18 @@ fn read_line(reader: &mut impl BufRead) -> Option<String> {
     (read > 0).then(|| line.trim_end().to_owned())
 }
 
-fn answer(request: &Request, behaviour: &Mutex<Behaviour>, out: &mut impl Write) -> std::io::Result<()> {
+fn answer(
+    request: &Request,
+    behaviour: &Mutex<Behaviour>,
+    out: &mut impl Write,
+) -> std::io::Result<()> {
     let (delay, headers, health_path) = {
         let known = behaviour.lock().expect("no thread panicked");
-        (known.number("delay", 0), known.headers.clone(), known.get("health-path", "/healthz").to_owned())
+        (
+            known.number("delay", 0),
+            known.headers.clone(),
+            known.get("health-path", "/healthz").to_owned(),
+        )
     };
     thread::sleep(Duration::from_millis(delay));
     if request.path == health_path {
@@ -229,8 +258,16 @@ fn page(request: &Request, behaviour: &Mutex<Behaviour>) -> (u16, Vec<String>, S
     match request.path.as_str() {
         "/" => {
             let own = known.get("page", "hello");
-            let body = if request.came_through_a_proxy() { known.get("edge-page", own) } else { own };
-            (200, vec!["Content-Type: text/html".to_owned()], body.to_owned())
+            let body = if request.came_through_a_proxy() {
+                known.get("edge-page", own)
+            } else {
+                own
+            };
+            (
+                200,
+                vec!["Content-Type: text/html".to_owned()],
+                body.to_owned(),
+            )
         }
         "/redirect" => {
             let to = request.query.get("to").map_or("/", String::as_str);
@@ -241,9 +278,21 @@ fn page(request: &Request, behaviour: &Mutex<Behaviour>) -> (u16, Vec<String>, S
             thread::sleep(Duration::from_millis(request.number("ms", 1000)));
             plain("slow".to_owned())
         }
-        "/echo" => plain(format!("{}\n{}\n", request.line, request.headers.join("\n"))),
-        "/env" => plain(std::env::vars().map(|(name, value)| format!("{name}={value}\n")).collect()),
-        "/release" => plain(format!("{} {}", variable("RELEASE_SHA"), variable("HUTA_SLOT"))),
+        "/echo" => plain(format!(
+            "{}\n{}\n",
+            request.line,
+            request.headers.join("\n")
+        )),
+        "/env" => plain(
+            std::env::vars()
+                .map(|(name, value)| format!("{name}={value}\n"))
+                .collect(),
+        ),
+        "/release" => plain(format!(
+            "{} {}",
+            variable("RELEASE_SHA"),
+            variable("HUTA_SLOT")
+        )),
         "/exit" => exit(request.number("code", 1) as i32),
         "/set" => {
             for (key, value) in &request.query {
@@ -251,7 +300,10 @@ fn page(request: &Request, behaviour: &Mutex<Behaviour>) -> (u16, Vec<String>, S
             }
             plain("set".to_owned())
         }
-        path => match path.strip_prefix("/status/").and_then(|code| code.parse().ok()) {
+        path => match path
+            .strip_prefix("/status/")
+            .and_then(|code| code.parse().ok())
+        {
             Some(code) => (code, Vec::new(), format!("status {code}")),
             None => (404, Vec::new(), "not found".to_owned()),
         },
@@ -262,22 +314,48 @@ fn variable(name: &str) -> String {
     std::env::var(name).unwrap_or_default()
 }
 
-fn health(request: &Request, behaviour: &Mutex<Behaviour>, out: &mut impl Write) -> std::io::Result<()> {
+fn health(
+    request: &Request,
+    behaviour: &Mutex<Behaviour>,
+    out: &mut impl Write,
+) -> std::io::Result<()> {
     let mode = {
         let known = behaviour.lock().expect("no thread panicked");
         let own = known.get("health", "ok");
-        let mode = if request.came_through_a_proxy() { known.get("edge-health", own) } else { own };
+        let mode = if request.came_through_a_proxy() {
+            known.get("edge-health", own)
+        } else {
+            own
+        };
         mode.to_owned()
     };
     let sha = variable("RELEASE_SHA");
-    let headers = ["Content-Type: application/json".to_owned(), "Cache-Control: no-store".to_owned()];
+    let headers = [
+        "Content-Type: application/json".to_owned(),
+        "Cache-Control: no-store".to_owned(),
+    ];
     let good = format!("{{\"ok\":true,\"sha\":\"{sha}\"}}");
     match mode.split_once(' ').unwrap_or((&mode, "")) {
         ("unhealthy", _) => respond(out, 503, &headers, "{\"ok\":false}"),
-        ("not-ok", _) => respond(out, 200, &headers, &format!("{{\"ok\":false,\"sha\":\"{sha}\"}}")),
-        ("wrong-sha", other) => respond(out, 200, &headers, &format!("{{\"ok\":true,\"sha\":\"{other}\"}}")),
+        ("not-ok", _) => respond(
+            out,
+            200,
+            &headers,
+            &format!("{{\"ok\":false,\"sha\":\"{sha}\"}}"),
+        ),
+        ("wrong-sha", other) => respond(
+            out,
+            200,
+            &headers,
+            &format!("{{\"ok\":true,\"sha\":\"{other}\"}}"),
+        ),
         ("redirect", _) => respond(out, 302, &["Location: /".to_owned()], ""),
-        ("huge", _) => respond(out, 200, &headers, &format!("{good}{}", " ".repeat(100_000))),
+        ("huge", _) => respond(
+            out,
+            200,
+            &headers,
+            &format!("{good}{}", " ".repeat(100_000)),
+        ),
         ("text", _) => respond(out, 200, &headers, "fine"),
         ("hang", _) => {
             thread::sleep(Duration::from_secs(3600));
@@ -287,8 +365,16 @@ fn health(request: &Request, behaviour: &Mutex<Behaviour>, out: &mut impl Write)
     }
 }
 
-fn respond(out: &mut impl Write, status: u16, headers: &[String], body: &str) -> std::io::Result<()> {
-    let mut text = format!("HTTP/1.1 {status} Test\r\nContent-Length: {}\r\n", body.len());
+fn respond(
+    out: &mut impl Write,
+    status: u16,
+    headers: &[String],
+    body: &str,
+) -> std::io::Result<()> {
+    let mut text = format!(
+        "HTTP/1.1 {status} Test\r\nContent-Length: {}\r\n",
+        body.len()
+    );
     for header in headers {
         text.push_str(header);
         text.push_str("\r\n");
@@ -299,7 +385,9 @@ fn respond(out: &mut impl Write, status: u16, headers: &[String], body: &str) ->
 }
 
 fn stream(request: &Request, out: &mut impl Write) -> std::io::Result<()> {
-    out.write_all(b"HTTP/1.1 200 Test\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n")?;
+    out.write_all(
+        b"HTTP/1.1 200 Test\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n",
+    )?;
     let pause = Duration::from_millis(request.number("ms", 10));
     for number in 0..request.number("chunks", 10) {
         let chunk = format!("chunk {number}\n");
@@ -317,7 +405,9 @@ fn say(is_success: bool, text: &str) -> ! {
 }
 
 fn address(host: &str, port: &str) -> SocketAddr {
-    let Ok(address) = format!("{host}:{port}").parse() else { say(false, "not an address") };
+    let Ok(address) = format!("{host}:{port}").parse() else {
+        say(false, "not an address")
+    };
     address
 }
 
@@ -346,14 +436,20 @@ fn probe_dns(server: &str, name: &str) {
     query.extend_from_slice(&[0, 0, 1, 0, 1]);
     let socket = UdpSocket::bind("0.0.0.0:0").expect("a port is free");
     let _ = socket.set_read_timeout(Some(PATIENCE));
-    if let Err(error) = socket.connect(address(server, "53")).and_then(|()| socket.send(&query).map(|_| ())) {
+    if let Err(error) = socket
+        .connect(address(server, "53"))
+        .and_then(|()| socket.send(&query).map(|_| ()))
+    {
         say(false, &format!("not sent: {error}"));
     }
     let mut answer = [0_u8; 512];
     match socket.recv(&mut answer) {
         Ok(length) if length >= 12 => {
             let (code, count) = (answer[3] & 15, u16::from_be_bytes([answer[6], answer[7]]));
-            say(code == 0 && count > 0, &format!("answered: code {code}, {count} records"))
+            say(
+                code == 0 && count > 0,
+                &format!("answered: code {code}, {count} records"),
+            )
         }
         Ok(_) => say(false, "answered nonsense"),
         Err(error) => say(false, &format!("{:?}: {error}", error.kind())),

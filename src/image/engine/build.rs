@@ -4,18 +4,20 @@
 //! registry says otherwise, and within bounds of CPU, memory, time and context size (ruling 43).
 //! The first-generation builder is the one that takes a plain tar archive; BuildKit needs a session.
 
-use std::collections::{HashMap, VecDeque};
+mod output;
+
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
 use bollard::errors::Error;
-use bollard::models::BuildInfo;
 use bollard::query_parameters::{BuildImageOptions, BuilderVersion, RemoveImageOptions};
 use bollard::{Docker, body_try_stream};
 use futures_util::StreamExt as _;
 use hyper::Uri;
 use tokio_util::io::ReaderStream;
 
+use self::output::{Output, with_output};
 use super::client::{WRITE_DEADLINE, optional};
 use super::{EngineImages, failure, judge};
 use crate::image::rules::{LABEL_PROJECT, LABEL_REVISION};
@@ -26,10 +28,6 @@ use crate::model::{Class, ImageId, ReasonCode};
 
 /// The scheduler's period that the CPU bound is a share of, in microseconds: the kernel's default.
 const CPU_PERIOD_MICROS: i32 = 100_000;
-/// Output lines that stay as evidence.
-const EVIDENCE_LINES: usize = 40;
-/// Characters of one output line that are kept.
-const LINE_LIMIT_CHARS: usize = 500;
 
 /// Builds, checks and pins.
 pub(super) async fn build(
@@ -40,7 +38,7 @@ pub(super) async fn build(
 ) -> Result<ImageId, ImageError> {
     let policy = &request.policy.build;
     check_bounds(policy, context).await?;
-    let mut output = Output { progress, partial: String::new(), last: VecDeque::new() };
+    let mut output = Output::new(progress);
     let deadline = Duration::from_secs(u64::from(policy.timeout_seconds));
     match tokio::time::timeout(deadline, run(images, request, context, &mut output)).await {
         Ok(result) => result?,
@@ -50,7 +48,10 @@ pub(super) async fn build(
                  `[image] build_timeout` in the registry file",
                 request.reference, policy.timeout_seconds
             );
-            return Err(with_output(failure(ReasonCode::BuildFailed, Class::Stalled, text), &output));
+            return Err(with_output(
+                failure(ReasonCode::BuildFailed, Class::Stalled, text),
+                &output,
+            ));
         }
     }
     finish(images, request, &output).await
@@ -58,30 +59,54 @@ pub(super) async fn build(
 
 /// Reads back what was made; an image that breaks a rule is untagged again, so that another try
 /// builds anew instead of finding it.
-async fn finish(images: &EngineImages, request: &ImageRequest, output: &Output<'_>) -> Result<ImageId, ImageError> {
+async fn finish(
+    images: &EngineImages,
+    request: &ImageRequest,
+    output: &Output<'_>,
+) -> Result<ImageId, ImageError> {
     let Some(image) = images.inspect(&request.reference).await? else {
-        let text = format!("the engine said that it built {}, and has no such image; it is built again", request.reference);
-        return Err(with_output(failure(ReasonCode::EngineUnavailable, Class::Transient, text), output));
+        let text = format!(
+            "the engine said that it built {}, and has no such image; it is built again",
+            request.reference
+        );
+        return Err(with_output(
+            failure(ReasonCode::EngineUnavailable, Class::Transient, text),
+            output,
+        ));
     };
     let judged = judge(request, &image);
     if judged.is_err() {
         let docker = images.client.docker().await?;
         let call = docker.remove_image(&request.reference, None::<RemoveImageOptions>, None);
-        optional(images.client.bounded("untag a refused image", WRITE_DEADLINE, call).await)?;
+        optional(
+            images
+                .client
+                .bounded("untag a refused image", WRITE_DEADLINE, call)
+                .await,
+        )?;
     }
     judged
 }
 
 async fn check_bounds(policy: &BuildPolicy, context: &BuildContext) -> Result<(), ImageError> {
     if !is_inside(&context.dockerfile) {
-        let text = format!("Dockerfile `{}` is not a path inside the build context; name one without `..`", context.dockerfile);
+        let text = format!(
+            "Dockerfile `{}` is not a path inside the build context; name one without `..`",
+            context.dockerfile
+        );
         return Err(failure(ReasonCode::BuildFailed, Class::Stalled, text));
     }
     if policy.network != "none" && policy.network != "default" {
-        let text = format!("`[image] build_network` is `{}`; use `none` or `default`", policy.network);
+        let text = format!(
+            "`[image] build_network` is `{}`; use `none` or `default`",
+            policy.network
+        );
         return Err(failure(ReasonCode::ConfigInvalid, Class::Stalled, text));
     }
-    let size = tokio::fs::metadata(&context.archive).await.map_err(|error| unreadable(&context.archive, &error))?.len();
+    let size = tokio::fs::metadata(&context.archive)
+        .await
+        .map_err(|error| unreadable(&context.archive, &error))?
+        .len();
     if size > policy.context_limit_bytes {
         let text = format!(
             "the build context has {size} bytes, and `[image] build_context_limit` allows {}. Keep large files out of \
@@ -99,7 +124,10 @@ fn is_inside(path: &str) -> bool {
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> ImageError {
-    let text = format!("the build context {} cannot be read: {error}; it is made again at the next try", path.display());
+    let text = format!(
+        "the build context {} cannot be read: {error}; it is made again at the next try",
+        path.display()
+    );
     failure(ReasonCode::StoreUnavailable, Class::Transient, text)
 }
 
@@ -110,10 +138,16 @@ async fn run(
     context: &BuildContext,
     output: &mut Output<'_>,
 ) -> Result<(), ImageError> {
-    let docker = bounded_memory(images.client.docker().await?, request.policy.build.memory_bytes);
-    let file = tokio::fs::File::open(&context.archive).await.map_err(|error| unreadable(&context.archive, &error))?;
+    let docker = bounded_memory(
+        images.client.docker().await?,
+        request.policy.build.memory_bytes,
+    );
+    let file = tokio::fs::File::open(&context.archive)
+        .await
+        .map_err(|error| unreadable(&context.archive, &error))?;
     let body = body_try_stream(ReaderStream::new(file));
-    let mut stream = std::pin::pin!(docker.build_image(options(request, context), None, Some(body)));
+    let mut stream =
+        std::pin::pin!(docker.build_image(options(request, context), None, Some(body)));
     while let Some(part) = stream.next().await {
         match part {
             Ok(info) => output.take(info),
@@ -138,7 +172,10 @@ fn options(request: &ImageRequest, context: &BuildContext) -> BuildImageOptions 
         forcerm: true,
         cpuperiod: Some(CPU_PERIOD_MICROS),
         cpuquota: Some(i32::try_from(quota).unwrap_or(i32::MAX)),
-        buildargs: Some(HashMap::from([("RELEASE_SHA".to_owned(), revision.clone())])),
+        buildargs: Some(HashMap::from([(
+            "RELEASE_SHA".to_owned(),
+            revision.clone(),
+        )])),
         labels: Some(HashMap::from([
             (LABEL_REVISION.to_owned(), revision),
             (LABEL_PROJECT.to_owned(), request.project.clone()),
@@ -152,7 +189,10 @@ fn options(request: &ImageRequest, context: &BuildContext) -> BuildImageOptions 
 /// Adds the memory bound to the query: bollard's own option has 32 bits and ends below 2 GiB.
 fn bounded_memory(docker: Docker, memory_bytes: u64) -> Docker {
     docker.with_request_modifier(move |mut request| {
-        let bound = format!("{}&memory={memory_bytes}&memswap={memory_bytes}", request.uri());
+        let bound = format!(
+            "{}&memory={memory_bytes}&memswap={memory_bytes}",
+            request.uri()
+        );
         if request.uri().query().is_some()
             && let Ok(uri) = bound.parse::<Uri>()
         {
@@ -162,68 +202,19 @@ fn bounded_memory(docker: Docker, memory_bytes: u64) -> Docker {
     })
 }
 
-/// The output of a build, line by line.
-struct Output<'a> {
-    progress: Progress<'a>,
-    partial: String,
-    last: VecDeque<String>,
-}
-
-impl Output<'_> {
-    fn take(&mut self, info: BuildInfo) {
-        let text = info.stream.or(info.status.map(|status| format!("{status}\n")));
-        self.partial.push_str(&text.unwrap_or_default());
-        while let Some((line, rest)) = self.partial.split_once('\n') {
-            let (line, rest) = (clean(line), rest.to_owned());
-            self.partial = rest;
-            self.line(line);
-        }
-        // Output without line ends is cut, so that it stays bounded.
-        if self.partial.chars().count() > LINE_LIMIT_CHARS {
-            self.flush();
-        }
-    }
-
-    fn flush(&mut self) {
-        let rest = clean(&std::mem::take(&mut self.partial));
-        self.line(rest);
-    }
-
-    fn line(&mut self, line: String) {
-        if line.trim().is_empty() {
-            return;
-        }
-        (self.progress)(&line);
-        if self.last.len() == EVIDENCE_LINES {
-            self.last.pop_front();
-        }
-        self.last.push_back(line);
-    }
-}
-
-fn clean(line: &str) -> String {
-    line.chars().filter(|c| !c.is_control()).take(LINE_LIMIT_CHARS).collect()
-}
-
-fn with_output(mut error: ImageError, output: &Output<'_>) -> ImageError {
-    if !output.last.is_empty() {
-        let lines: Vec<&str> = output.last.iter().map(String::as_str).collect();
-        error.reason = error.reason.with_evidence(lines.join("\n"));
-    }
-    error
-}
-
 /// Whose fault a failed build is: the engine's words decide between the commit and its surroundings.
 fn build_failed(images: &EngineImages, request: &ImageRequest, error: Error) -> ImageError {
-    let (message, is_output) = match error {
-        Error::DockerStreamError { error } => (error, true),
-        other => {
-            let call = images.client.failed(&format!("build {}", request.reference), other);
-            if call.status.is_none() {
-                return call.into();
-            }
-            (call.message.clone(), call.status == Some(400))
+    let (message, is_output) = if let Error::DockerStreamError { error } = error {
+        (error, true)
+    } else {
+        let call = images
+            .client
+            .failed(&format!("build {}", request.reference), error);
+        if call.status.is_none() {
+            return call.into();
         }
+        // The engine reads the Dockerfile before it starts the output, and refuses a broken one so.
+        (call.message.clone(), call.status == Some(400))
     };
     let reference = &request.reference;
     match kind(&message) {
@@ -238,7 +229,9 @@ fn build_failed(images: &EngineImages, request: &ImageRequest, error: Error) -> 
         Kind::DiskFull => failure(
             ReasonCode::DiskFull,
             Class::Transient,
-            format!("image {reference} was not built: {message}. Free some space (`docker system df`), it is tried again by itself"),
+            format!(
+                "image {reference} was not built: {message}. Free some space (`docker system df`), it is tried again by itself"
+            ),
         ),
         Kind::BaseImage => failure(
             ReasonCode::ImageMissing,
@@ -251,12 +244,16 @@ fn build_failed(images: &EngineImages, request: &ImageRequest, error: Error) -> 
         Kind::Commit if is_output => failure(
             ReasonCode::BuildFailed,
             Class::Stalled,
-            format!("image {reference} was not built: {message}. Push a commit that builds; what serves now keeps serving"),
+            format!(
+                "image {reference} was not built: {message}. Push a commit that builds; what serves now keeps serving"
+            ),
         ),
         Kind::Commit => failure(
             ReasonCode::EngineUnavailable,
             Class::Transient,
-            format!("the engine did not build {reference}: {message}. It is asked again by itself; its log says more"),
+            format!(
+                "the engine did not build {reference}: {message}. It is asked again by itself; its log says more"
+            ),
         ),
     }
 }
@@ -276,11 +273,23 @@ fn kind(message: &str) -> Kind {
     // What a RUN line did is the commit's own, whatever words it printed.
     if text.starts_with("the command ") {
         Kind::Commit
-    } else if has(&["legacy builder", "classic builder", "builder version 1 is not", "unsupported builder"]) {
+    } else if has(&[
+        "legacy builder",
+        "classic builder",
+        "builder version 1 is not",
+        "unsupported builder",
+    ]) {
         Kind::NoBuilder
     } else if has(&["no space left on device", "disk quota exceeded"]) {
         Kind::DiskFull
-    } else if has(&["toomanyrequests", "dial tcp", "i/o timeout", "tls handshake", "get \"https://", "head \"https://"]) {
+    } else if has(&[
+        "toomanyrequests",
+        "dial tcp",
+        "i/o timeout",
+        "tls handshake",
+        "get \"https://",
+        "head \"https://",
+    ]) {
         Kind::BaseImage
     } else {
         Kind::Commit
@@ -294,13 +303,34 @@ mod tests {
     #[test]
     fn the_engines_words_say_whose_fault_a_failed_build_is() {
         for (message, expected) in [
-            ("The command '/bin/sh -c make' returned a non-zero code: 2", Kind::Commit),
-            ("The command '/bin/sh -c echo no space left on device; false' returned a non-zero code: 1", Kind::Commit),
-            ("dockerfile parse error line 1: unknown instruction: FRMO", Kind::Commit),
-            ("the --mount option requires BuildKit. Refer to https://docs.docker.com/go/buildkit/", Kind::Commit),
-            ("write /var/lib/docker/tmp/x: no space left on device", Kind::DiskFull),
-            ("Get \"https://registry-1.docker.io/v2/\": dial tcp: lookup registry-1.docker.io: no such host", Kind::BaseImage),
-            ("toomanyrequests: You have reached your pull rate limit", Kind::BaseImage),
+            (
+                "The command '/bin/sh -c make' returned a non-zero code: 2",
+                Kind::Commit,
+            ),
+            (
+                "The command '/bin/sh -c echo no space left on device; false' returned a non-zero code: 1",
+                Kind::Commit,
+            ),
+            (
+                "dockerfile parse error line 1: unknown instruction: FRMO",
+                Kind::Commit,
+            ),
+            (
+                "the --mount option requires BuildKit. Refer to https://docs.docker.com/go/buildkit/",
+                Kind::Commit,
+            ),
+            (
+                "write /var/lib/docker/tmp/x: no space left on device",
+                Kind::DiskFull,
+            ),
+            (
+                "Get \"https://registry-1.docker.io/v2/\": dial tcp: lookup registry-1.docker.io: no such host",
+                Kind::BaseImage,
+            ),
+            (
+                "toomanyrequests: You have reached your pull rate limit",
+                Kind::BaseImage,
+            ),
             ("the legacy builder was removed", Kind::NoBuilder),
         ] {
             assert_eq!(kind(message), expected, "{message}");
@@ -313,22 +343,5 @@ mod tests {
             assert!(!is_inside(path), "`{path}`");
         }
         assert!(is_inside("Dockerfile") && is_inside("deploy/Dockerfile.web") && is_inside("a..b"));
-    }
-
-    #[test]
-    fn output_comes_line_by_line_and_the_last_lines_stay() {
-        let seen = std::sync::Mutex::new(Vec::new());
-        let progress = |line: &str| seen.lock().unwrap().push(line.to_owned());
-        let mut output = Output { progress: &progress, partial: String::new(), last: VecDeque::new() };
-        let part = |text: &str| BuildInfo { stream: Some(text.to_owned()), ..BuildInfo::default() };
-        output.take(part("Step 1/2 : FR"));
-        output.take(part("OM scratch\n\n ---> \x1b[1mdone"));
-        output.flush();
-        assert_eq!(*seen.lock().unwrap(), ["Step 1/2 : FROM scratch", " ---> [1mdone"]);
-        for number in 0..100 {
-            output.take(part(&format!("line {number}\n")));
-        }
-        assert_eq!(output.last.len(), EVIDENCE_LINES);
-        assert_eq!(output.last.back().map(String::as_str), Some("line 99"));
     }
 }

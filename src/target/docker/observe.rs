@@ -15,7 +15,10 @@ use crate::render::container::{
 use crate::target::TargetError;
 
 /// Both seats, the bridge and the isolation.
-pub(super) async fn target(docker: &DockerTarget, target: &TargetName) -> Result<LiveState, TargetError> {
+pub(super) async fn target(
+    docker: &DockerTarget,
+    target: &TargetName,
+) -> Result<LiveState, TargetError> {
     let (a, b, bridge, rules) = tokio::join!(
         seat(docker, target, Slot::A),
         seat(docker, target, Slot::B),
@@ -31,11 +34,19 @@ pub(super) async fn target(docker: &DockerTarget, target: &TargetName) -> Result
     if let Some(bridge) = &bridge {
         isolation_missing.extend(bridge.wrong_options.iter().cloned());
     }
-    Ok(LiveState { slots: [a?, b?], network: bridge.map(|bridge| bridge.spec), isolation_missing })
+    Ok(LiveState {
+        slots: [a?, b?],
+        network: bridge.map(|bridge| bridge.spec),
+        isolation_missing,
+    })
 }
 
 /// One seat.
-pub(super) async fn seat(docker: &DockerTarget, target: &TargetName, slot: Slot) -> Result<SlotState, TargetError> {
+pub(super) async fn seat(
+    docker: &DockerTarget,
+    target: &TargetName,
+    slot: Slot,
+) -> Result<SlotState, TargetError> {
     let name = target.container(slot);
     let Some(inspected) = inspect(docker, &name).await? else {
         return Ok(SlotState::Empty);
@@ -48,18 +59,35 @@ pub(super) async fn seat(docker: &DockerTarget, target: &TargetName, slot: Slot)
     }
 }
 
-async fn inspect(docker: &DockerTarget, name: &str) -> Result<Option<ContainerInspectResponse>, TargetError> {
+async fn inspect(
+    docker: &DockerTarget,
+    name: &str,
+) -> Result<Option<ContainerInspectResponse>, TargetError> {
     let client = docker.engine.client().await?;
     let call = client.inspect_container(name, None::<InspectContainerOptions>);
     let what = format!("inspect container {name}");
-    Ok(optional(docker.engine.bounded(&what, READ_DEADLINE, call).await)?)
+    Ok(optional(
+        docker.engine.bounded(&what, READ_DEADLINE, call).await,
+    )?)
 }
 
 /// Ours = the labels that we set at creation (ruling 2); the name matched already.
-fn is_ours(docker: &DockerTarget, target: &TargetName, inspected: &ContainerInspectResponse) -> bool {
-    let labels = inspected.config.as_ref().and_then(|config| config.labels.as_ref());
-    let label = |name: &str| labels.and_then(|labels| labels.get(name)).map(String::as_str);
-    label(LABEL_TARGET) == Some(target.to_string().as_str()) && label(LABEL_INSTANCE) == Some(docker.instance.as_str())
+fn is_ours(
+    docker: &DockerTarget,
+    target: &TargetName,
+    inspected: &ContainerInspectResponse,
+) -> bool {
+    let labels = inspected
+        .config
+        .as_ref()
+        .and_then(|config| config.labels.as_ref());
+    let label = |name: &str| {
+        labels
+            .and_then(|labels| labels.get(name))
+            .map(String::as_str)
+    };
+    label(LABEL_TARGET) == Some(target.to_string().as_str())
+        && label(LABEL_INSTANCE) == Some(docker.instance.as_str())
 }
 
 fn live(inspected: &ContainerInspectResponse, id: String, slot: Slot) -> LiveContainer {
@@ -67,7 +95,9 @@ fn live(inspected: &ContainerInspectResponse, id: String, slot: Slot) -> LiveCon
     let label = |name: &str| spec.labels.get(name);
     LiveContainer {
         id,
-        release: label(LABEL_RELEASE).and_then(|number| number.parse().ok()).map(ReleaseNumber),
+        release: label(LABEL_RELEASE)
+            .and_then(|number| number.parse().ok())
+            .map(ReleaseNumber),
         revision: label(LABEL_REVISION).and_then(|sha| sha.parse().ok()),
         manifest: label(LABEL_MANIFEST).and_then(|digest| digest.parse().ok()),
         run: run(inspected.state.as_ref()),
@@ -79,14 +109,16 @@ fn live(inspected: &ContainerInspectResponse, id: String, slot: Slot) -> LiveCon
 /// A paused container counts as made and not started, since it answers nobody; one that the
 /// engine keeps starting again counts as ended.
 fn run(state: Option<&ContainerState>) -> RunState {
-    use ContainerStateStatusEnum::{CREATED, DEAD, EMPTY, EXITED, PAUSED, REMOVING, RESTARTING, RUNNING, STOPPING};
+    use ContainerStateStatusEnum::{
+        CREATED, DEAD, EMPTY, EXITED, PAUSED, REMOVING, RESTARTING, RUNNING, STOPPING,
+    };
     let Some(state) = state else {
         return RunState::Created;
     };
     match state.status.unwrap_or(EMPTY) {
-        RUNNING | STOPPING => {
-            RunState::Running { since: state.started_at.as_deref().and_then(|at| at.parse().ok()) }
-        }
+        RUNNING | STOPPING => RunState::Running {
+            since: state.started_at.as_deref().and_then(|at| at.parse().ok()),
+        },
         EMPTY | CREATED | PAUSED => RunState::Created,
         RESTARTING | REMOVING | EXITED | DEAD => RunState::Exited {
             code: state.exit_code.unwrap_or(0),
