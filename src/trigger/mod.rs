@@ -1,1 +1,3 @@
-//! (to be written)
+//! Triggers: what puts a target's name on the queue, no more.
+
+pub mod watch;

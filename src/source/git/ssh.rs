@@ -50,7 +50,15 @@ pub(super) struct Complaint {
 ///
 /// Source: `ssh(1)`, `ssh_config(5)`.
 fn arguments(way: &Way, keys: &Keys) -> Option<Vec<String>> {
-    let Way::Ssh { user, host, port, path } = way else { return None };
+    let Way::Ssh {
+        user,
+        host,
+        port,
+        path,
+    } = way
+    else {
+        return None;
+    };
     let file = |path: &Path| format!("\"{}\"", path.display().to_string().replace('%', "%%"));
     let mut list = vec!["-F".to_owned(), "/dev/null".to_owned(), "-T".to_owned()];
     let mut option = |text: String| list.extend(["-o".to_owned(), text]);
@@ -80,14 +88,26 @@ fn arguments(way: &Way, keys: &Keys) -> Option<Vec<String>> {
     if let Some(user) = user {
         option(format!("User={user}"));
     }
-    list.extend(["--".to_owned(), host.clone(), format!("git-upload-pack '{path}'")]);
+    list.extend([
+        "--".to_owned(),
+        host.clone(),
+        format!("git-upload-pack '{path}'"),
+    ]);
     Some(list)
 }
 
 /// Starts `ssh`; the abort owns the process.
-pub(super) fn start(way: &Way, keys: &Keys, link: &Arc<Link>, abort: &Abort) -> Result<Started, Fault> {
+pub(super) fn start(
+    way: &Way,
+    keys: &Keys,
+    link: &Arc<Link>,
+    abort: &Abort,
+) -> Result<Started, Fault> {
     let Some(arguments) = arguments(way, keys) else {
-        return Err(Fault::refused("this is not an `ssh://` address", "report this as a bug"));
+        return Err(Fault::refused(
+            "this is not an `ssh://` address",
+            "report this as a bug",
+        ));
     };
     let mut child = Command::new("ssh")
         .args(arguments)
@@ -99,7 +119,12 @@ pub(super) fn start(way: &Way, keys: &Keys, link: &Arc<Link>, abort: &Abort) -> 
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|error| Fault::refused(format!("`ssh` cannot be started ({error})"), "install the package openssh-client"))?;
+        .map_err(|error| {
+            Fault::refused(
+                format!("`ssh` cannot be started ({error})"),
+                "install the package openssh-client",
+            )
+        })?;
     let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     abort.adopt(child);
     let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
@@ -110,10 +135,23 @@ pub(super) fn start(way: &Way, keys: &Keys, link: &Arc<Link>, abort: &Abort) -> 
         Way::Ssh { path, .. } => path.clone(),
         Way::File(_) | Way::Http { .. } => String::new(),
     };
-    let counted = Counted { stdout, link: Arc::clone(link) };
-    let transport: Connection<Counted, ChildStdin> =
-        Connection::new(counted, stdin, Protocol::V2, path, None::<(String, _)>, ConnectMode::Process, false);
-    Ok(Started { transport: Box::new(transport), complaint })
+    let counted = Counted {
+        stdout,
+        link: Arc::clone(link),
+    };
+    let transport: Connection<Counted, ChildStdin> = Connection::new(
+        counted,
+        stdin,
+        Protocol::V2,
+        path,
+        None::<(String, _)>,
+        ConnectMode::Process,
+        false,
+    );
+    Ok(Started {
+        transport: Box::new(transport),
+        complaint,
+    })
 }
 
 /// Counts what comes out of `ssh` against the operation's limit.
@@ -137,12 +175,18 @@ impl Complaint {
         let reader = std::thread::spawn(move || {
             let mut stderr = stderr;
             let mut kept = Vec::new();
-            (&mut stderr).take(COMPLAINT_BYTES).read_to_end(&mut kept).ok();
+            (&mut stderr)
+                .take(COMPLAINT_BYTES)
+                .read_to_end(&mut kept)
+                .ok();
             *hold(&place) = kept;
             // The rest is drained, so that `ssh` never waits for us to read its complaints.
             io::copy(&mut stderr, &mut io::sink()).ok();
         });
-        Self { text, reader: Arc::new(Mutex::new(Some(reader))) }
+        Self {
+            text,
+            reader: Arc::new(Mutex::new(Some(reader))),
+        }
     }
 
     /// The fault behind a failed conversation, once `ssh` has ended.
@@ -159,7 +203,10 @@ impl Complaint {
 fn judge(text: &str, way: &Way, keys: &Keys) -> Option<Fault> {
     let line = short(text);
     if text.contains("REMOTE HOST IDENTIFICATION HAS CHANGED") {
-        let sent = text.split_whitespace().find(|word| word.starts_with("SHA256:")).unwrap_or("an unknown fingerprint");
+        let sent = text
+            .split_whitespace()
+            .find(|word| word.starts_with("SHA256:"))
+            .unwrap_or("an unknown fingerprint");
         return Some(Fault::refused(
             format!(
                 "the host key changed: {} knows {}, the host sent {}",
@@ -177,18 +224,27 @@ fn judge(text: &str, way: &Way, keys: &Keys) -> Option<Fault> {
         ));
     }
     if text.contains("Permission denied") {
-        return Some(Fault::refused("the host refused our key", "give the deploy key of this project to the host"));
+        return Some(Fault::refused(
+            "the host refused our key",
+            "give the deploy key of this project to the host",
+        ));
     }
-    let is_missing = text.contains("does not appear to be a git repository") || text.contains("Repository not found");
+    let is_missing = text.contains("does not appear to be a git repository")
+        || text.contains("Repository not found");
     if is_missing {
-        return Some(Fault::refused(line, "check the path of the repository and the key's rights"));
+        return Some(Fault::refused(
+            line,
+            "check the path of the repository and the key's rights",
+        ));
     }
     (!line.is_empty()).then(|| Fault::remote(line))
 }
 
 /// The fingerprints that are pinned for the host, as `ssh-keygen` prints them.
 fn known(way: &Way, keys: &Keys) -> String {
-    let Way::Ssh { host, port, .. } = way else { return String::new() };
+    let Way::Ssh { host, port, .. } = way else {
+        return String::new();
+    };
     let name = port.map_or_else(|| host.clone(), |port| format!("[{host}]:{port}"));
     let output = Command::new("ssh-keygen")
         .args(["-l", "-F", &name, "-f"])
@@ -197,7 +253,16 @@ fn known(way: &Way, keys: &Keys) -> String {
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .stdin(Stdio::null())
         .output();
-    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-    let prints: Vec<&str> = text.split_whitespace().filter(|word| word.starts_with("SHA256:")).collect();
-    if prints.is_empty() { "another key".to_owned() } else { prints.join(" and ") }
+    let text = output
+        .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+        .unwrap_or_default();
+    let prints: Vec<&str> = text
+        .split_whitespace()
+        .filter(|word| word.starts_with("SHA256:"))
+        .collect();
+    if prints.is_empty() {
+        "another key".to_owned()
+    } else {
+        prints.join(" and ")
+    }
 }

@@ -8,13 +8,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes};
-use gix::protocol::transport::client::blocking_io::http::{GetResponse, Http, PostBodyDataKind, PostResponse};
+use gix::protocol::transport::client::blocking_io::http::{
+    GetResponse, Http, PostBodyDataKind, PostResponse,
+};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use tokio::runtime::Handle;
 
 use super::Token;
 use super::abort::Abort;
 use super::fault::{Fault, hold};
+use super::place::shown;
 
 /// How long a server may send nothing: Git servers send keep-alive packets every 5 s while they pack.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -34,7 +37,11 @@ pub(super) fn client(is_loopback: bool) -> Result<Client, String> {
         .pool_idle_timeout(Duration::from_secs(300))
         .tcp_keepalive(Duration::from_secs(30))
         .user_agent(concat!("git/trueup-", env!("CARGO_PKG_VERSION")));
-    let builder = if is_loopback { builder.no_proxy() } else { builder };
+    let builder = if is_loopback {
+        builder.no_proxy()
+    } else {
+        builder
+    };
     builder.build().map_err(|error| format!("{error:?}"))
 }
 
@@ -54,7 +61,11 @@ struct LinkState {
 impl Link {
     /// Starts an operation that may receive `limit` bytes.
     pub(super) fn begin(&self, abort: &Arc<Abort>, limit: u64) {
-        *hold(&self.state) = LinkState { abort: Some(Arc::clone(abort)), fault: None, left: limit };
+        *hold(&self.state) = LinkState {
+            abort: Some(Arc::clone(abort)),
+            fault: None,
+            left: limit,
+        };
     }
 
     /// What the connection itself met, if anything: it outranks what gix made of it.
@@ -78,7 +89,10 @@ impl Link {
             left
         };
         left.map(|_| ()).ok_or_else(|| {
-            self.fail(Fault::refused("the answer is larger than a mirror accepts", "make the repository smaller"))
+            self.fail(Fault::refused(
+                "the answer is larger than a mirror accepts",
+                "make the repository smaller",
+            ))
         })
     }
 
@@ -101,7 +115,12 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    fn request(&self, method: Method, url: &str, headers: impl IntoIterator<Item = impl AsRef<str>>) -> RequestBuilder {
+    fn request(
+        &self,
+        method: Method,
+        url: &str,
+        headers: impl IntoIterator<Item = impl AsRef<str>>,
+    ) -> RequestBuilder {
         let mut request = self.client.request(method, url);
         for header in headers {
             if let Some((name, value)) = header.as_ref().split_once(':')
@@ -142,8 +161,11 @@ impl Wire {
             .headers()
             .get(reqwest::header::LOCATION)
             .and_then(|value| value.to_str().ok())
-            .map(|text| text.split(['?', '#']).next().unwrap_or_default().to_owned());
-        Err(self.link.fail(refusal(status, moved_to, self.token.is_some())))
+            .and_then(|text| response.url().join(text).ok())
+            .map(shown);
+        Err(self
+            .link
+            .fail(refusal(status, moved_to, self.token.is_some())))
     }
 }
 
@@ -164,13 +186,28 @@ fn refusal(status: StatusCode, moved_to: Option<String>, has_token: bool) -> Fau
     let code = status.as_u16();
     match code {
         300..=399 => Fault::refused(
-            format!("the repository has moved to {}", moved_to.unwrap_or_else(|| "an unnamed place".to_owned())),
+            format!(
+                "the repository has moved to {}",
+                moved_to.unwrap_or_else(|| "an unnamed place".to_owned())
+            ),
             "change `repo` or `git_url` to the new address",
         ),
-        401 if has_token => Fault::refused("the token was refused (401)", "renew the token of `[github]`"),
-        401 => Fault::refused("the remote asks for credentials (401)", "give a token, or use a remote that needs none"),
-        403 => Fault::refused("access was denied (403)", "check the token's rights and the rate limit"),
-        404 => Fault::refused("there is no such repository, or no right to see it (404)", "check the name and the token's rights"),
+        401 if has_token => Fault::refused(
+            "the token was refused (401)",
+            "renew the token of `[github]`",
+        ),
+        401 => Fault::refused(
+            "the remote asks for credentials (401)",
+            "give a token, or use a remote that needs none",
+        ),
+        403 => Fault::refused(
+            "access was denied (403)",
+            "check the token's rights and the rate limit",
+        ),
+        404 => Fault::refused(
+            "there is no such repository, or no right to see it (404)",
+            "check the name and the token's rights",
+        ),
         _ => Fault::remote(format!("the server answered {code}")),
     }
 }
@@ -188,13 +225,25 @@ type Shared = Arc<Mutex<Exchange>>;
 
 impl Exchange {
     fn start(wire: Wire, request: RequestBuilder) -> Shared {
-        Arc::new(Mutex::new(Self { wire, request: Some(request), body: Vec::new(), response: None, whole: None }))
+        Arc::new(Mutex::new(Self {
+            wire,
+            request: Some(request),
+            body: Vec::new(),
+            response: None,
+            whole: None,
+        }))
     }
 
     fn ensure_sent(&mut self) -> io::Result<()> {
-        let Some(request) = self.request.take() else { return Ok(()) };
+        let Some(request) = self.request.take() else {
+            return Ok(());
+        };
         let body = std::mem::take(&mut self.body);
-        let request = if body.is_empty() { request } else { request.body(body) };
+        let request = if body.is_empty() {
+            request
+        } else {
+            request.body(body)
+        };
         let response = self.wire.send(request)?;
         self.response = Some(response);
         if self.wire.link.is_small() {
@@ -208,8 +257,13 @@ impl Exchange {
     }
 
     fn header_lines(&self) -> Vec<u8> {
-        let kind = self.response.as_ref().and_then(|response| response.headers().get(reqwest::header::CONTENT_TYPE));
-        let kind = kind.and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let kind = self
+            .response
+            .as_ref()
+            .and_then(|response| response.headers().get(reqwest::header::CONTENT_TYPE));
+        let kind = kind
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default();
         format!("content-type: {kind}\n").into_bytes()
     }
 
@@ -218,7 +272,9 @@ impl Exchange {
             let whole = std::mem::take(whole);
             return Ok((!whole.is_empty()).then_some(whole));
         }
-        let Some(response) = self.response.as_mut() else { return Ok(None) };
+        let Some(response) = self.response.as_mut() else {
+            return Ok(None);
+        };
         let chunk = self.wire.wait(response.chunk())?;
         if let Some(chunk) = &chunk {
             self.wire.link.count(chunk.len())?;
@@ -321,10 +377,19 @@ impl Http for Wire {
         headers: impl IntoIterator<Item = impl AsRef<str>>,
     ) -> gix::Result<GetResponse<Headers, Body>> {
         let exchange = Exchange::start(self.clone(), self.request(Method::GET, url, headers));
-        hold(&exchange).ensure_sent().map_err(gix::Error::from_error)?;
+        hold(&exchange)
+            .ensure_sent()
+            .map_err(gix::Error::from_error)?;
         Ok(GetResponse {
-            headers: Headers { exchange: Arc::clone(&exchange), lines: None },
-            body: Body { exchange, chunk: Bytes::new(), is_at_end: false },
+            headers: Headers {
+                exchange: Arc::clone(&exchange),
+                lines: None,
+            },
+            body: Body {
+                exchange,
+                chunk: Bytes::new(),
+                is_at_end: false,
+            },
         })
     }
 
@@ -338,8 +403,15 @@ impl Http for Wire {
         let exchange = Exchange::start(self.clone(), self.request(Method::POST, url, headers));
         Ok(PostResponse {
             post_body: PostBody(Arc::clone(&exchange)),
-            headers: Headers { exchange: Arc::clone(&exchange), lines: None },
-            body: Body { exchange, chunk: Bytes::new(), is_at_end: false },
+            headers: Headers {
+                exchange: Arc::clone(&exchange),
+                lines: None,
+            },
+            body: Body {
+                exchange,
+                chunk: Bytes::new(),
+                is_at_end: false,
+            },
         })
     }
 
