@@ -1,10 +1,12 @@
 //! Wiring: the one place that names concrete adapters, and sets up tracing.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::clock::SystemClock;
 use crate::config::host::{self, HostConfig};
@@ -25,6 +27,7 @@ use crate::store::sqlite::SqliteStore;
 use crate::store::{Store, StoreError};
 use crate::target::docker::{DockerConfig, DockerTarget};
 use crate::trigger::config_dir::{self, LoadedConfig};
+use crate::trigger::watch::{Notice, Pace, Place};
 
 /// How long running steps may take to reach a safe point when the daemon stops.
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
@@ -303,8 +306,14 @@ struct Configuration {
 
 impl Configuration {
     async fn follow(self) {
-        let mut changes = crate::trigger::watch::watch(vec![self.dir.clone(), self.dir.join("projects.d")]);
-        while changes.recv().await.is_some() {
+        let places = [self.dir.clone(), self.dir.join("projects.d")].map(Place::Config).into_iter().collect();
+        let mut watching = crate::trigger::watch::start(places, Pace::default(), CancellationToken::new()).await;
+        // What changed between the first reading and the first watch.
+        self.reload();
+        while let Some(notice) = watching.notices.recv().await {
+            if let Notice::Degraded { why } = &notice {
+                tracing::warn!(%why, "changes of the configuration are looked for by polling");
+            }
             self.reload();
             self.remember().await;
             self.workers.wake_all(Wake::CONFIG);
@@ -323,7 +332,6 @@ impl Configuration {
                 projects.insert(name.clone(), project.clone());
             }
         }
-        self.workers.ports().note_config(&loaded.problems);
         self.catalog.send_if_modified(|catalog| {
             let is_new = catalog.projects != projects;
             if is_new {
@@ -351,34 +359,41 @@ impl Configuration {
 /// Follows repositories on this machine, so that a push is seen at once; all others are polled.
 async fn follow_repositories(workers: Arc<Workers>) {
     let mut catalogs = workers.ports().catalog.clone();
+    let places = places(&catalogs.borrow_and_update());
+    let mut watching = crate::trigger::watch::start(places, Pace::default(), CancellationToken::new()).await;
     loop {
-        let catalog = catalogs.borrow_and_update().clone();
-        let local: Vec<(PathBuf, TargetName)> = catalog
-            .targets()
-            .filter_map(|name| {
-                let (project, _) = catalog.find(&name)?;
-                let Repository::Url(url) = &project.repo else { return None };
-                Some((PathBuf::from(url.strip_prefix("file://")?), name))
-            })
-            .collect();
-        let paths = local.iter().flat_map(|(path, _)| crate::trigger::watch::repository_paths(path)).collect();
-        let mut changes = crate::trigger::watch::watch(paths);
-        loop {
-            tokio::select! {
-                changed = catalogs.changed() => {
-                    if changed.is_err() {
-                        return;
-                    }
-                    break;
+        tokio::select! {
+            changed = catalogs.changed() => {
+                if changed.is_err() {
+                    return;
                 }
-                change = changes.recv() => {
-                    let Some(change) = change else { break };
-                    for (path, name) in local.iter().filter(|(path, _)| change.concerns(path)) {
-                        tracing::debug!(repository = %path.display(), target = %name, "the repository changed");
-                        workers.wake(name, Wake::SOURCE);
-                    }
-                }
+                watching.places.send_replace(places(&catalogs.borrow_and_update()));
             }
+            notice = watching.notices.recv() => match notice {
+                None => return,
+                Some(Notice::Changed(path)) => wake_users_of(&workers, &path),
+                Some(Notice::Degraded { why }) => tracing::warn!(%why, "local repositories are polled"),
+                Some(Notice::Restored) => tracing::info!("local repositories are watched again"),
+            },
+        }
+    }
+}
+
+fn local_path(repository: &Repository) -> Option<PathBuf> {
+    let Repository::Url(url) = repository else { return None };
+    Some(PathBuf::from(url.strip_prefix("file://")?))
+}
+
+fn places(catalog: &Catalog) -> BTreeSet<Place> {
+    catalog.projects.values().filter_map(|project| local_path(&project.repo)).map(Place::Refs).collect()
+}
+
+fn wake_users_of(workers: &Workers, path: &Path) {
+    let catalog = workers.ports().catalog.borrow().clone();
+    for name in catalog.targets() {
+        let is_user = catalog.find(&name).and_then(|(project, _)| local_path(&project.repo)).as_deref() == Some(path);
+        if is_user {
+            workers.wake(&name, Wake::SOURCE);
         }
     }
 }

@@ -108,6 +108,25 @@ impl Workers {
         }
     }
 
+    /// Gives a worker to every target with an unfinished release, also to one that the registry no
+    /// longer names: it is finished or undone all the same.
+    pub async fn wake_unfinished(&self) {
+        match self.ports.store.unfinished().await {
+            Ok(unfinished) => {
+                for record in unfinished {
+                    self.wake(&record.new.target, Wake::TIMER);
+                }
+            }
+            Err(error) => tracing::error!(error = %chain(&error), "unfinished releases cannot be read"),
+        }
+    }
+
+    /// How many targets have a worker.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     fn start(&self, target: &TargetName) -> (Arc<Seat>, JoinHandle<()>) {
         let seat = Arc::new(Seat::default());
         let worker = Worker {

@@ -6,6 +6,7 @@
 
 mod body;
 mod engine;
+pub mod events;
 mod isolation;
 mod logs;
 mod network;
