@@ -6,6 +6,7 @@
 )]
 
 mod calendar;
+mod check;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -13,6 +14,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use calendar::CalendarArgs;
+use check::CheckArgs;
 
 /// Keeps Docker hosts and Kubernetes clusters true to Git.
 #[derive(Debug, Parser)]
@@ -25,6 +27,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Calendar(CalendarArgs),
+    Check(CheckArgs),
 }
 
 /// Runs one command line and gives the exit code of `DESIGN` section 5.
@@ -41,5 +44,6 @@ pub fn run<I: IntoIterator<Item = OsString>>(arguments: I) -> ExitCode {
     };
     match cli.command {
         Command::Calendar(args) => calendar::run(&args),
+        Command::Check(args) => check::run(&args),
     }
 }

@@ -59,14 +59,25 @@ pub trait Source: Send + Sync {
     ///
     /// # Errors
     /// [`SourceError`] when it cannot be had.
-    async fn fetch(&self, repo: &Repository, branch: &BranchName, sha: &Sha) -> Result<CommitFacts, SourceError>;
+    async fn fetch(
+        &self,
+        repo: &Repository,
+        branch: &BranchName,
+        sha: &Sha,
+    ) -> Result<CommitFacts, SourceError>;
 
     /// Reads one file at a fetched commit as a blob, at most `limit` bytes.
     ///
     /// # Errors
     /// [`SourceError`] with [`crate::model::ReasonCode::ManifestMissing`] or `ManifestInvalid` when the path is absent, a symlink
     /// (itself or above), a submodule, a directory, an LFS pointer or too large, each by name.
-    async fn read(&self, repo: &Repository, sha: &Sha, path: &RepoPath, limit: u64) -> Result<Vec<u8>, SourceError>;
+    async fn read(
+        &self,
+        repo: &Repository,
+        sha: &Sha,
+        path: &RepoPath,
+        limit: u64,
+    ) -> Result<Vec<u8>, SourceError>;
 
     /// Writes the tree below `context` as a tar archive to `to` (new, private, at most `limit` bytes).
     ///
@@ -83,7 +94,12 @@ pub trait Source: Send + Sync {
     ///
     /// # Errors
     /// [`SourceError`] when the remote did not answer.
-    async fn ancestry(&self, repo: &Repository, branch: &BranchName, pair: (&Sha, &Sha)) -> Result<Ancestry, SourceError>;
+    async fn ancestry(
+        &self,
+        repo: &Repository,
+        branch: &BranchName,
+        pair: (&Sha, &Sha),
+    ) -> Result<Ancestry, SourceError>;
 }
 
 /// What part of a tree to write where.
@@ -155,7 +171,12 @@ pub trait Checks: Send + Sync {
     ///
     /// # Errors
     /// [`SourceError`] when GitHub did not answer or refuses.
-    async fn runs(&self, repo: &Repository, workflow: &str, commit: (&BranchName, &Sha)) -> Result<CiFacts, SourceError>;
+    async fn runs(
+        &self,
+        repo: &Repository,
+        workflow: &str,
+        commit: (&BranchName, &Sha),
+    ) -> Result<CiFacts, SourceError>;
 }
 
 /// Why a source gave nothing.

@@ -1,1 +1,3 @@
-//! (to be written)
+//! What puts a target on the queue, and what is read on the way.
+
+pub mod config_dir;
