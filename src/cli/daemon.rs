@@ -1,16 +1,17 @@
 //! Where answers come from: the daemon behind its socket, or its store alone.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::Serialize;
 
 use super::remote::{Remote, RemoteError};
 use super::target::{Global, TargetArgs};
+use crate::app;
 use crate::model::{ReleaseNumber, TargetName};
 use crate::server::api::{DriftAnswer, Refusal};
 use crate::server::views::{self, ReleaseLog, ReleaseView, TargetStatus, Why};
-use crate::store::Store as _;
-use crate::store::sqlite::SqliteStore;
+use crate::store::Store;
 use crate::trigger::config_dir;
 
 /// Prints a value as JSON, for machines and for people who pipe it.
@@ -28,7 +29,7 @@ pub(super) fn remote(global: &Global) -> Remote {
 
 /// The socket and the state directory that a configuration names; the defaults where it cannot be read.
 fn places(global: &Global) -> (PathBuf, PathBuf) {
-    let host = config_dir::load(&global.config).host;
+    let host = config_dir::load(&global.config).host.unwrap_or_default();
     (PathBuf::from(host.server.socket), PathBuf::from(host.platform.state_dir))
 }
 
@@ -37,7 +38,7 @@ pub(super) enum Daemon {
     /// The daemon.
     Online(Remote),
     /// The store alone (ruling 27).
-    Offline(SqliteStore),
+    Offline(Arc<dyn Store>),
 }
 
 impl Daemon {
@@ -46,7 +47,7 @@ impl Daemon {
         if !is_offline {
             return Ok(Self::Online(Remote::new(&socket)));
         }
-        Ok(Self::Offline(SqliteStore::open_read_only(&state_dir).await.map_err(unread)?))
+        Ok(Self::Offline(app::open_offline(&state_dir).await.map_err(unread)?))
     }
 
     pub(super) async fn status(&self, name: &TargetName) -> Result<TargetStatus, RemoteError> {
@@ -57,7 +58,7 @@ impl Daemon {
                 let Some((_, is_orphaned)) = known.iter().find(|(known, _)| known == name) else {
                     return Err(missing(format!("the store knows no target `{name}`")));
                 };
-                views::status(store, name, *is_orphaned).await.map_err(unread)
+                views::status(store.as_ref(), name, *is_orphaned).await.map_err(unread)
             }
         }
     }
@@ -68,7 +69,7 @@ impl Daemon {
             Self::Offline(store) => {
                 let mut all = Vec::new();
                 for (name, is_orphaned) in store.known_targets().await.map_err(unread)? {
-                    all.push(views::status(store, &name, is_orphaned).await.map_err(unread)?);
+                    all.push(views::status(store.as_ref(), &name, is_orphaned).await.map_err(unread)?);
                 }
                 Ok(all)
             }
@@ -78,7 +79,7 @@ impl Daemon {
     pub(super) async fn releases(&self, target: &TargetArgs, limit: u32) -> Result<Vec<ReleaseView>, RemoteError> {
         match self {
             Self::Online(remote) => remote.get(&target.path(&format!("/releases?limit={limit}"))).await,
-            Self::Offline(store) => views::releases(store, &target.name(), limit).await.map_err(unread),
+            Self::Offline(store) => views::releases(store.as_ref(), &target.name(), limit).await.map_err(unread),
         }
     }
 
@@ -93,7 +94,7 @@ impl Daemon {
                 remote.get(&target.path(&format!("/log{query}"))).await
             }
             Self::Offline(store) => {
-                let found = views::log(store, &target.name(), release).await.map_err(unread)?;
+                let found = views::log(store.as_ref(), &target.name(), release).await.map_err(unread)?;
                 found.ok_or_else(|| missing(format!("the store has no such release of {}", target.name())))
             }
         }
@@ -105,7 +106,7 @@ impl Daemon {
                 let query = about.map(|about| format!("?about={}", word(about))).unwrap_or_default();
                 remote.get(&target.path(&format!("/why{query}"))).await
             }
-            Self::Offline(store) => views::why(store, &target.name(), about).await.map_err(unread),
+            Self::Offline(store) => views::why(store.as_ref(), &target.name(), about).await.map_err(unread),
         }
     }
 

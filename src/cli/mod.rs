@@ -71,8 +71,8 @@ pub fn run<I: IntoIterator<Item = OsString>>(arguments: I) -> ExitCode {
     };
     let Cli { global, command } = cli;
     match command {
-        Command::Check(args) => check::run(&global, &args),
-        Command::Calendar(args) => calendar::run(&args, global.json),
+        Command::Check(args) => check::run(&args),
+        Command::Calendar(args) => calendar::run(&args),
         Command::Completions(args) => shell::completions(&args),
         Command::Serve(args) => serve::run(&global, &args),
         other @ (Command::Plan(_)

@@ -3,6 +3,7 @@
 //! Nothing here knows what time it is, waits or runs anything: an expression and an instant go
 //! in, the next instant comes out.
 
+pub mod field;
 pub mod instant;
 pub mod oncalendar;
 pub mod windows;

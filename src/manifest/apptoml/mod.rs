@@ -16,7 +16,17 @@ use crate::model::{Digest, Problems, ProjectName, RepoPath};
 
 /// The keys of the top level.
 pub(super) const TOP_LEVEL: [&str; 11] = [
-    "schema", "project", "order", "images", "components", "state", "build", "smoke", "jobs", "preflight", "external",
+    "schema",
+    "project",
+    "order",
+    "images",
+    "components",
+    "state",
+    "build",
+    "smoke",
+    "jobs",
+    "preflight",
+    "external",
 ];
 
 /// What every message begins with, whatever the file is called.
@@ -56,12 +66,18 @@ pub struct AppManifest {
 ///
 /// # Errors
 /// All problems of the file. `schema` and `project` come first, as in the contract.
-pub fn parse(bytes: &[u8], file: &str, project: Option<&ProjectName>) -> Result<AppManifest, Problems> {
-    document::read(bytes, FileName { file, label: LABEL }, |root| manifest(root, project, bytes))
+pub fn parse(
+    bytes: &[u8],
+    file: &str,
+    project: Option<&ProjectName>,
+) -> Result<AppManifest, Problems> {
+    document::read(bytes, FileName { file, label: LABEL }, |root| {
+        manifest(root, project, bytes)
+    })
 }
 
 fn manifest(root: &Table<'_>, expected: Option<&ProjectName>, bytes: &[u8]) -> Option<AppManifest> {
-    schema(root)?;
+    document::schema(root, top_fix(root, "schema", "schema = 1"))?;
     let project = project(root, expected);
     root.only(&TOP_LEVEL, &[]);
     let images = images(root);
@@ -88,22 +104,6 @@ fn manifest(root: &Table<'_>, expected: Option<&ProjectName>, bytes: &[u8]) -> O
     })
 }
 
-/// Gives nothing for another schema number: a file of a later form is not judged by this one's
-/// rules. A missing or mistyped `schema` is noted, and the rest is still looked at.
-fn schema(root: &Table<'_>) -> Option<()> {
-    let refusal = |fix: String| Refusal::new("must be 1", "1 is the only form of this file there is", fix);
-    let Some(value) = root.get("schema") else {
-        root.refuse("schema", refusal(top_fix(root, "schema", "schema = 1")));
-        return Some(());
-    };
-    let number = value.whole();
-    if number == Some(1) {
-        return Some(());
-    }
-    value.refuse(refusal("write `schema = 1`".to_owned()));
-    number.is_none().then_some(())
-}
-
 /// What to do about a missing top-level key: move it up when it stands inside a table.
 fn top_fix(root: &Table<'_>, key: &str, example: &str) -> String {
     match root.place_inside(key) {
@@ -128,7 +128,10 @@ fn project(root: &Table<'_>, expected: Option<&ProjectName>) -> Option<ProjectNa
             fix,
         ),
     };
-    let example = format!("project = \"{}\"", expected.map_or("myapp", ProjectName::as_str));
+    let example = format!(
+        "project = \"{}\"",
+        expected.map_or("myapp", ProjectName::as_str)
+    );
     let Some(value) = root.get("project") else {
         root.refuse("project", refusal(top_fix(root, "project", &example)));
         return None;
@@ -149,7 +152,11 @@ struct Image {
 }
 
 /// The single entry of a table of tables, with a valid name.
-pub(super) fn single<'d>(root: &Table<'d>, key: &str, fix: &'static str) -> Option<(String, Table<'d>)> {
+pub(super) fn single<'d>(
+    root: &Table<'d>,
+    key: &str,
+    fix: &'static str,
+) -> Option<(String, Table<'d>)> {
     let table = root.need(key, fix)?.table()?;
     let entries = table.entries();
     for (name, _) in entries.iter().filter(|(name, _)| !is_label(name)) {
@@ -168,7 +175,11 @@ pub(super) fn single<'d>(root: &Table<'d>, key: &str, fix: &'static str) -> Opti
 }
 
 fn images(root: &Table<'_>) -> Option<Image> {
-    let (name, table) = single(root, "images", "write one table `[images.<name>]` with its `dockerfile`")?;
+    let (name, table) = single(
+        root,
+        "images",
+        "write one table `[images.<name>]` with its `dockerfile`",
+    )?;
     table.only(&["dockerfile", "context"], &TOP_LEVEL);
     let dockerfile = table.need("dockerfile", "add `dockerfile = \"Dockerfile\"`");
     let dockerfile = dockerfile.and_then(|value| value.read(form::repo_file));
@@ -176,12 +187,18 @@ fn images(root: &Table<'_>) -> Option<Image> {
         Some(value) => value.read(form::repo_path),
         None => form::repo_path(".").ok(),
     };
-    Some(Image { name, dockerfile: dockerfile?, context: context? })
+    Some(Image {
+        name,
+        dockerfile: dockerfile?,
+        context: context?,
+    })
 }
 
 /// Whether `state.kind` is `data`; nothing when it is neither word.
 fn state(root: &Table<'_>) -> Option<bool> {
-    let Some(value) = root.get("state") else { return Some(false) };
+    let Some(value) = root.get("state") else {
+        return Some(false);
+    };
     let table = value.table()?;
     table.only(&["kind"], &TOP_LEVEL);
     match table.get("kind") {
@@ -195,34 +212,51 @@ fn state(root: &Table<'_>) -> Option<bool> {
 
 /// `order` names every component exactly once.
 fn order(root: &Table<'_>) {
-    let names = root.get("components").and_then(|value| value.as_table());
-    let names: Vec<&str> = names.map(|table| table.entries().iter().map(|(name, _)| *name).collect()).unwrap_or_default();
-    let fix = "list every component once, for example `order = [\"web\"]`, above the first [table]";
-    let Some(value) = root.need("order", fix) else { return };
+    const FIX: &str =
+        "list every component once, for example `order = [\"web\"]`, above the first [table]";
+    let components = root.get("components").and_then(|value| value.as_table());
+    let entries = components.map(|table| table.entries()).unwrap_or_default();
+    let names: Vec<&str> = entries.iter().map(|(name, _)| *name).collect();
+    let is_inside = |(_, value): &(&str, Value<'_>)| {
+        value
+            .as_table()
+            .is_some_and(|table| table.get("order").is_some())
+    };
+    if root.get("order").is_none() && entries.iter().any(is_inside) {
+        // Noted as an unknown key of the component, with the reason.
+        return;
+    }
+    let Some(value) = root.need("order", FIX) else {
+        return;
+    };
     let Some(items) = value.items() else { return };
     let mut seen: Vec<&str> = Vec::new();
     for item in &items {
         let Some(name) = item.text() else { continue };
-        if seen.contains(&name) {
-            item.refuse(Refusal::new("is there twice", "each component starts once", "remove one of the two"));
+        let what = if seen.contains(&name) {
+            "is there twice"
         } else if !names.contains(&name) {
-            item.refuse(Refusal::new(
-                "names no component",
-                "the order is one of the tables [components.<name>]",
-                "write the name of a component",
-            ));
-        }
-        seen.push(name);
-    }
-    for name in names.iter().filter(|name| !seen.contains(name)) {
-        value.refuse(Refusal::new(
-            format!("lacks the component '{}'", shown_key(name)),
-            "every component is in the order exactly once",
-            fix,
+            "names no component"
+        } else {
+            seen.push(name);
+            continue;
+        };
+        item.refuse(Refusal::new(
+            what,
+            "the order has the name of every table [components.<name>] exactly once",
+            "write each component's name once",
         ));
     }
-    if items.is_empty() && names.is_empty() {
-        value.refuse(Refusal::new("is empty", "every component is in the order exactly once", fix));
+    let lacking = names.iter().find(|name| !seen.contains(name));
+    if lacking.is_some() || items.is_empty() {
+        let lacking = lacking.map_or("is empty".to_owned(), |name| {
+            format!("lacks the component '{}'", shown_key(name))
+        });
+        value.refuse(Refusal::new(
+            lacking,
+            "every component is in the order exactly once",
+            FIX,
+        ));
     }
 }
 

@@ -2,8 +2,6 @@
 //!
 //! No refusal holds the text it refuses.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
 use super::super::name::{BranchName, RepoPath, is_label};
 use super::report::Refusal;
 
@@ -19,7 +17,11 @@ pub const GIB: u64 = 1024 * MIB;
 /// # Errors
 /// When it is not.
 pub fn label(text: &str) -> Result<&str, Refusal> {
-    if is_label(text) { Ok(text) } else { Err(label_refusal()) }
+    if is_label(text) {
+        Ok(text)
+    } else {
+        Err(label_refusal())
+    }
 }
 
 /// What is said of every name that breaks the form of names.
@@ -44,10 +46,19 @@ pub fn seconds(text: &str, bounds: (u32, u32), units: &'static str) -> Result<u3
             "write for example \"90s\", \"10m\" or \"2h\"",
         )
     };
-    let unit = text.chars().next_back().filter(|unit| units.contains(*unit)).ok_or_else(bad)?;
+    let unit = text
+        .chars()
+        .next_back()
+        .filter(|unit| units.contains(*unit))
+        .ok_or_else(bad)?;
     let digits = text.get(..text.len().saturating_sub(1)).unwrap_or_default();
-    let is_number = !digits.is_empty() && digits.len() <= 9 && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let count: u64 = if is_number { digits.parse().map_err(|_| bad())? } else { return Err(bad()) };
+    let is_number =
+        !digits.is_empty() && digits.len() <= 9 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let count: u64 = if is_number {
+        digits.parse().map_err(|_| bad())?
+    } else {
+        return Err(bad());
+    };
     let factor = match unit {
         's' => 1,
         'm' => 60,
@@ -55,13 +66,20 @@ pub fn seconds(text: &str, bounds: (u32, u32), units: &'static str) -> Result<u3
         _ => 86400,
     };
     let (least, most) = bounds;
-    u32::try_from(count.saturating_mul(factor)).ok().filter(|total| (least..=most).contains(total)).ok_or_else(|| {
-        Refusal::new(
-            format!("must be between {} and {}", shown_seconds(least), shown_seconds(most)),
-            "shorter makes no sense here, and longer would hold up what waits for it",
-            "choose a duration inside these bounds",
-        )
-    })
+    u32::try_from(count.saturating_mul(factor))
+        .ok()
+        .filter(|total| (least..=most).contains(total))
+        .ok_or_else(|| {
+            Refusal::new(
+                format!(
+                    "must be between {} and {}",
+                    shown_seconds(least),
+                    shown_seconds(most)
+                ),
+                "shorter makes no sense here, and longer would hold up what waits for it",
+                "choose a duration inside these bounds",
+            )
+        })
 }
 
 /// Seconds in their largest whole unit, as people write them.
@@ -109,8 +127,14 @@ fn plain_size(text: &str) -> Option<u64> {
         _ => return None,
     };
     let digits = text.get(..text.len().saturating_sub(1))?;
-    let is_number = !digits.is_empty() && digits.len() <= 12 && digits.bytes().all(|byte| byte.is_ascii_digit());
-    if is_number { digits.parse::<u64>().ok()?.checked_mul(factor) } else { None }
+    let is_number = !digits.is_empty()
+        && digits.len() <= 12
+        && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number {
+        digits.parse::<u64>().ok()?.checked_mul(factor)
+    } else {
+        None
+    }
 }
 
 /// Thousandths of a CPU from a decimal number such as `1` or `0.25`, 0.01 to 1024.
@@ -125,12 +149,19 @@ pub fn cpus_milli(decimal: &str) -> Result<u32, Refusal> {
         let is_plain = !whole.is_empty()
             && whole.len() <= 4
             && fraction.len() <= 3
-            && whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit());
+            && whole
+                .bytes()
+                .chain(fraction.bytes())
+                .all(|byte| byte.is_ascii_digit());
         if !is_plain {
             return None;
         }
         let thousandths: u32 = format!("{fraction:0<3}").parse().ok()?;
-        whole.parse::<u32>().ok()?.checked_mul(1000)?.checked_add(thousandths)
+        whole
+            .parse::<u32>()
+            .ok()?
+            .checked_mul(1000)?
+            .checked_add(thousandths)
     };
     milli(decimal).filter(|milli| (10..=1_024_000).contains(milli)).ok_or_else(|| {
         Refusal::new(
@@ -183,89 +214,6 @@ pub fn branch(text: &str) -> Result<BranchName, Refusal> {
             "write the branch's short name, for example \"main\"",
         )
     })
-}
-
-/// Why a text is not a host name; none when it is one (lower case or not).
-///
-/// Source: RFC 1123 section 2.1 (letters, digits, hyphens; 63 a label, 253 in all), with an
-/// alphabetic last label, so that no IPv4 address passes.
-#[must_use]
-pub fn host_name_problem(text: &str) -> Option<&'static str> {
-    let label = |label: &str| {
-        (1..=63).contains(&label.len())
-            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-    };
-    if text.contains("//") || text.contains('/') {
-        Some("write the bare name, without a scheme and without a path")
-    } else if text.contains(':') {
-        Some("write the bare name, without a port")
-    } else if text.starts_with("*.") {
-        Some("write each name out; wildcards are not taken here")
-    } else if text.ends_with('.') {
-        Some("write the name without the dot at its end")
-    } else if !text.is_ascii() {
-        Some("write an international name in its ASCII form (xn--…)")
-    } else if text.len() > 253 || !text.split('.').all(label) {
-        Some("use labels of 1 to 63 letters, digits and inner hyphens, joined by dots, at most 253 characters in all")
-    } else if text.rsplit('.').next().is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit())) {
-        Some("write a name, not an address")
-    } else {
-        None
-    }
-}
-
-/// A host name in lower case.
-///
-/// # Errors
-/// When it is not a host name.
-pub fn host_name(text: &str) -> Result<String, Refusal> {
-    match host_name_problem(text) {
-        None => Ok(text.to_ascii_lowercase()),
-        Some(fix) => Err(Refusal::new(
-            "is not a valid host name",
-            "a host is a DNS name of letters, digits, hyphens and dots, as browsers send it",
-            fix,
-        )),
-    }
-}
-
-/// One egress entry, in lower case: `host:port`, `*.suffix:port`, `*:port`, `ip:port`, `[v6]:port`.
-///
-/// # Errors
-/// When it is none of these, or the port is missing or not between 1 and 65535.
-pub fn egress(text: &str) -> Result<String, Refusal> {
-    const WHY: &str = "an entry is `host:port`, `*.suffix:port`, `*:port`, `ip:port` or `[v6]:port`";
-    let refuse = |what: &'static str, fix: &'static str| Refusal::new(what, WHY, fix);
-    if text.contains("://") {
-        return Err(refuse("is not an egress entry", "write host and port only, without a scheme"));
-    }
-    let no_port = || refuse("has no port", "add the port, for example `:443`");
-    let (host, port) = text.rsplit_once(':').ok_or_else(no_port)?;
-    let inner = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-    if inner.is_none() && host.contains(':') {
-        return Err(refuse("is not an egress entry", "write an IPv6 address in brackets: `[2001:db8::7]:443`"));
-    }
-    if host.starts_with('[') && inner.is_none() {
-        return Err(no_port());
-    }
-    let is_number = !port.is_empty() && port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit());
-    if !is_number || port.starts_with('0') || port.parse::<u16>().is_err() {
-        return Err(refuse("has no valid port", "write a port between 1 and 65535 after the last colon"));
-    }
-    let is_host = match inner {
-        Some(address) => address.parse::<Ipv6Addr>().is_ok(),
-        None => {
-            let name = host.strip_prefix("*.").unwrap_or(host);
-            host == "*" || host.parse::<Ipv4Addr>().is_ok() || host_name_problem(name).is_none()
-        }
-    };
-    if is_host {
-        Ok(text.to_ascii_lowercase())
-    } else {
-        Err(refuse("is not an egress entry", "write a DNS name, an address, or `*` alone or as the first label"))
-    }
 }
 
 /// A header's name, in lower case.
@@ -329,7 +277,9 @@ pub fn absolute_path(text: &str) -> Result<String, Refusal> {
     let part = |part: &str| !part.is_empty() && part != "." && part != "..";
     let is_path = text.len() <= 1024
         && !text.chars().any(char::is_control)
-        && text.strip_prefix('/').is_some_and(|rest| rest.split('/').all(part));
+        && text
+            .strip_prefix('/')
+            .is_some_and(|rest| rest.split('/').all(part));
     if is_path {
         Ok(text.to_owned())
     } else {
@@ -344,5 +294,7 @@ pub fn absolute_path(text: &str) -> Result<String, Refusal> {
 /// A text on one line: no line breaks and no other control characters except the tab.
 #[must_use]
 pub fn is_one_line(text: &str) -> bool {
-    !text.chars().any(|c| (c.is_control() && c != '\t') || matches!(c, '\u{2028}' | '\u{2029}'))
+    !text
+        .chars()
+        .any(|c| (c.is_control() && c != '\t') || matches!(c, '\u{2028}' | '\u{2029}'))
 }

@@ -10,18 +10,26 @@
 //! | `report` | collects problems and finds their lines |
 //! | `view` | tables and values that remember where they stand |
 //! | `form` | the forms of single values: sizes, durations, names, paths |
+//! | `net` | host names, egress entries, web addresses |
+//! | `schema` | `schema = 1` |
+//! | `unknown` | keys that are not known |
 //! | `smoke` | `[[smoke]]`, which the manifest and the registry share |
 
 mod decode;
 pub mod form;
+pub mod net;
 mod report;
+mod schema;
 pub mod smoke;
 #[cfg(test)]
 mod tests;
+
+mod unknown;
 mod view;
 
 pub use decode::{MAX_BYTES, decode};
 pub use report::{Refusal, Report, shown_key};
+pub use schema::schema;
 pub use view::{Table, Value};
 
 use toml::de::DeTable;

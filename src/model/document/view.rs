@@ -8,15 +8,13 @@ use toml::de::{DeTable, DeValue};
 use super::super::problem::Place;
 use super::report::{Refusal, Report, shown_key};
 
-const STRICT: &str = "files of this kind are strict: a key that is not known would be ignored in silence";
-
 /// A table.
 #[derive(Clone)]
 pub struct Table<'d> {
-    report: &'d Report<'d>,
+    pub(super) report: &'d Report<'d>,
     path: String,
     at: Option<usize>,
-    map: &'d DeTable<'d>,
+    pub(super) map: &'d DeTable<'d>,
 }
 
 /// A value with its dotted path.
@@ -30,7 +28,12 @@ pub struct Value<'d> {
 
 impl<'d> Table<'d> {
     pub(super) fn root(report: &'d Report<'d>, map: &'d DeTable<'d>) -> Self {
-        Self { report, path: String::new(), at: None, map }
+        Self {
+            report,
+            path: String::new(),
+            at: None,
+            map,
+        }
     }
 
     /// The dotted path, empty at the top level.
@@ -55,11 +58,20 @@ impl<'d> Table<'d> {
     #[must_use]
     pub fn path_of(&self, key: &str) -> String {
         let key = shown_key(key);
-        if self.path.is_empty() { key.into_owned() } else { format!("{}.{key}", self.path) }
+        if self.path.is_empty() {
+            key.into_owned()
+        } else {
+            format!("{}.{key}", self.path)
+        }
     }
 
     fn value(&self, key: &str, value: &'d Spanned<DeValue<'d>>) -> Value<'d> {
-        Value { report: self.report, path: self.path_of(key), at: value.span().start, item: value.get_ref() }
+        Value {
+            report: self.report,
+            path: self.path_of(key),
+            at: value.span().start,
+            item: value.get_ref(),
+        }
     }
 
     /// A key's value, if it is there.
@@ -73,7 +85,10 @@ impl<'d> Table<'d> {
     pub fn need(&self, key: &str, fix: &'static str) -> Option<Value<'d>> {
         let value = self.get(key);
         if value.is_none() {
-            self.refuse(key, Refusal::new("is missing", "it is required and has no default", fix));
+            self.refuse(
+                key,
+                Refusal::new("is missing", "it is required and has no default", fix),
+            );
         }
         value
     }
@@ -83,13 +98,17 @@ impl<'d> Table<'d> {
     pub fn entries(&self) -> Vec<(&'d str, Value<'d>)> {
         let mut entries: Vec<_> = self.map.iter().collect();
         entries.sort_by_key(|(key, _)| key.span().start);
-        entries.into_iter().map(|(key, value)| (key.get_ref().as_ref(), self.value(key.get_ref(), value))).collect()
+        entries
+            .into_iter()
+            .map(|(key, value)| (key.get_ref().as_ref(), self.value(key.get_ref(), value)))
+            .collect()
     }
 
     /// Where `key` stands inside one of the tables of this table, or inside their tables.
     #[must_use]
     pub fn place_inside(&self, key: &str) -> Option<Place> {
-        let tables = |map: &'d DeTable<'d>| map.values().filter_map(|value| value.get_ref().as_table());
+        let tables =
+            |map: &'d DeTable<'d>| map.values().filter_map(|value| value.get_ref().as_table());
         let mut inner = tables(self.map).chain(tables(self.map).flat_map(tables));
         let at = inner.find_map(|map| map.get_key_value(key).map(|(key, _)| key.span().start))?;
         Some(self.report.place(at))
@@ -108,48 +127,6 @@ impl<'d> Table<'d> {
         let path = self.path_of(key);
         let sentence = format!("{path} {}", refusal.what);
         self.report.note(at.or(self.at), &path, &sentence, refusal);
-    }
-
-    /// Notes every key that is not among `known`, in one problem at the first of them.
-    ///
-    /// `top_level` are the keys of the file's top level: one of those inside a table stands there
-    /// because it was written after the table's header, and the message says so.
-    pub fn only(&self, known: &[&str], top_level: &[&str]) {
-        let mut unknown: Vec<(usize, &str)> = self
-            .map
-            .keys()
-            .filter(|key| !known.contains(&key.get_ref().as_ref()))
-            .map(|key| (key.span().start, key.get_ref().as_ref()))
-            .collect();
-        unknown.sort_unstable();
-        let Some((first_at, first)) = unknown.first().copied() else { return };
-        let names: Vec<String> = unknown.iter().take(10).map(|(_, key)| format!("'{}'", shown_key(key))).collect();
-        let more = if unknown.len() > names.len() { ", …" } else { "" };
-        let list = format!("[{}{more}]", names.join(", "));
-        let misplaced = !self.path.is_empty() && unknown.iter().any(|(_, key)| top_level.contains(key));
-        let sentence = match (self.path.is_empty(), misplaced) {
-            (true, _) => format!("unknown top-level keys {list}"),
-            (false, true) => {
-                format!("{} has unknown keys {list} (top-level keys must come before the first [table])", self.path)
-            }
-            (false, false) => format!("{} has unknown keys {list}", self.path),
-        };
-        let fix = if misplaced {
-            "move top-level keys to the top of the file, before any line in square brackets".to_owned()
-        } else {
-            nearest_fix(first, known)
-        };
-        self.report.note(Some(first_at), &self.path_of(first), &sentence, Refusal::new("", STRICT, fix));
-    }
-}
-
-/// What to do about an unknown key: the nearest known one, or the whole list.
-fn nearest_fix(key: &str, known: &[&str]) -> String {
-    let near = |candidate: &&&str| strsim::damerau_levenshtein(key, candidate) <= (candidate.len() / 3).max(1);
-    let best = known.iter().filter(near).min_by_key(|candidate| strsim::damerau_levenshtein(key, candidate));
-    match best {
-        Some(best) if key.len() <= 64 => format!("did you mean `{best}`?"),
-        Some(_) | None => format!("remove it; the keys known here are {}", known.join(", ")),
     }
 }
 
@@ -174,7 +151,8 @@ impl<'d> Value<'d> {
 
     /// Notes a problem whose sentence is given whole.
     pub fn refuse_with(&self, sentence: &str, refusal: Refusal) {
-        self.report.note(Some(self.at), &self.path, sentence, refusal);
+        self.report
+            .note(Some(self.at), &self.path, sentence, refusal);
     }
 
     /// What it is, with its article.
@@ -225,23 +203,39 @@ impl<'d> Value<'d> {
     #[must_use]
     pub fn one_of<T: Copy>(&self, words: &[(&str, T)], why: &'static str) -> Option<T> {
         let text = self.text()?;
-        let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
+        let found = words
+            .iter()
+            .find(|(word, _)| *word == text)
+            .map(|(_, value)| *value);
         if found.is_none() {
-            let list: Vec<String> = words.iter().map(|(word, _)| format!("\"{word}\"")).collect();
-            self.refuse(Refusal::new(format!("must be {}", list.join(" or ")), why, "write one of these words"));
+            let list: Vec<String> = words
+                .iter()
+                .map(|(word, _)| format!("\"{word}\""))
+                .collect();
+            self.refuse(Refusal::new(
+                format!("must be {}", list.join(" or ")),
+                why,
+                "write one of these words",
+            ));
         }
         found
     }
 
     /// An integer in a range; anything else, booleans and strings included, is noted.
     #[must_use]
-    pub fn integer<T: TryFrom<i64>>(&self, range: RangeInclusive<i64>, why: &'static str) -> Option<T> {
+    pub fn integer<T: TryFrom<i64>>(
+        &self,
+        range: RangeInclusive<i64>,
+        why: &'static str,
+    ) -> Option<T> {
         let Some(integer) = self.item.as_integer() else {
             self.wrong_type("an integer", "write a whole number without quotes");
             return None;
         };
         let number = i64::from_str_radix(integer.as_str(), integer.radix()).ok();
-        let value = number.filter(|number| range.contains(number)).and_then(|number| T::try_from(number).ok());
+        let value = number
+            .filter(|number| range.contains(number))
+            .and_then(|number| T::try_from(number).ok());
         if value.is_none() {
             self.refuse(Refusal::new(
                 format!("must be between {} and {}", range.start(), range.end()),
@@ -264,7 +258,10 @@ impl<'d> Value<'d> {
             | DeValue::Datetime(_)
             | DeValue::Array(_)
             | DeValue::Table(_) => {
-                self.wrong_type("a number", "write a decimal number without quotes, such as 1 or 0.5");
+                self.wrong_type(
+                    "a number",
+                    "write a decimal number without quotes, such as 1 or 0.5",
+                );
                 None
             }
         }
@@ -297,16 +294,28 @@ impl<'d> Value<'d> {
     #[must_use]
     pub fn as_table(&self) -> Option<Table<'d>> {
         let map = self.item.as_table()?;
-        Some(Table { report: self.report, path: self.path.clone(), at: Some(self.at), map })
+        Some(Table {
+            report: self.report,
+            path: self.path.clone(),
+            at: Some(self.at),
+            map,
+        })
     }
 
     /// The members of an array; anything else is noted.
     #[must_use]
     pub fn items(&self) -> Option<Vec<Value<'d>>> {
-        let Some(array) = self.item.as_array() else {
+        let items = self.as_items();
+        if items.is_none() {
             self.wrong_type("an array", "write a list in square brackets");
-            return None;
-        };
+        }
+        items
+    }
+
+    /// The members of an array, without noting anything.
+    #[must_use]
+    pub fn as_items(&self) -> Option<Vec<Value<'d>>> {
+        let array = self.item.as_array()?;
         let item = |(index, value): (usize, &'d Spanned<DeValue<'d>>)| Value {
             report: self.report,
             path: format!("{}[{index}]", self.path),
@@ -327,9 +336,17 @@ impl<'d> Value<'d> {
     #[must_use]
     pub fn table(&self) -> Option<Table<'d>> {
         let Some(map) = self.item.as_table() else {
-            self.wrong_type("a table", "write it as a table: `[name]` with its keys below, or `{ … }`");
+            self.wrong_type(
+                "a table",
+                "write it as a table: `[name]` with its keys below, or `{ … }`",
+            );
             return None;
         };
-        Some(Table { report: self.report, path: self.path.clone(), at: Some(self.at), map })
+        Some(Table {
+            report: self.report,
+            path: self.path.clone(),
+            at: Some(self.at),
+            map,
+        })
     }
 }
