@@ -359,8 +359,8 @@ impl Configuration {
 /// Follows repositories on this machine, so that a push is seen at once; all others are polled.
 async fn follow_repositories(workers: Arc<Workers>) {
     let mut catalogs = workers.ports().catalog.clone();
-    let places = places(&catalogs.borrow_and_update());
-    let mut watching = crate::trigger::watch::start(places, Pace::default(), CancellationToken::new()).await;
+    let first = places(&catalogs.borrow_and_update());
+    let mut watching = crate::trigger::watch::start(first, Pace::default(), CancellationToken::new()).await;
     loop {
         tokio::select! {
             changed = catalogs.changed() => {

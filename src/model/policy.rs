@@ -316,23 +316,3 @@ pub struct DataPolicy {
     /// Whether two releases may use it at once.
     pub concurrent: bool,
 }
-
-impl Project {
-    /// The digest of what the registry says about a release of one target: a change of it is a new
-    /// generation of the live commit (ruling 12).
-    ///
-    /// Who may ask and when (boxes, branch, approval, CI, windows, drift) is left out, and so is what
-    /// takes effect without a new container: `drain` and `keep_releases`.
-    #[must_use]
-    pub fn release_digest(&self, label: &TargetLabel) -> Digest {
-        let kind = self.targets.get(label).map(|target| match &target.kind {
-            TargetKind::Host(host) => {
-                TargetKind::Host(Box::new(HostPolicy { keep_releases: 0, drain_seconds: 0, ..(**host).clone() }))
-            }
-            TargetKind::Cluster(cluster) => TargetKind::Cluster(cluster.clone()),
-        });
-        let part = (&self.name, &self.repo, &self.app_toml, &self.hakopod_toml, self.uid, &self.image, kind);
-        // Plain data with text keys always has a JSON form; an empty digest would only ask for a release.
-        Digest::of(&serde_json::to_vec(&part).unwrap_or_default())
-    }
-}
