@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::evidence::{printable, seen, seen_answer};
+use super::evidence::{printable, seen};
 use super::{Expectation, Healthy, Verdict, next_look};
 use crate::model::live::RunState;
 use crate::model::sample::{Answer, Sample};
@@ -134,9 +134,4 @@ fn crashed(code: i64, is_out_of_memory: bool, expectation: &Expectation) -> Reas
         ReasonCode::CrashedAtStart,
         format!("never reported {}: {why}", expectation.revision.short()),
     )
-}
-
-/// The start of an answer, for other judgements of this module.
-pub(super) fn glance(answer: &Answer) -> String {
-    seen_answer(answer)
 }

@@ -3,9 +3,9 @@
 //! Pure: the time that has passed, the answer that was seen and what the container does are arguments.
 //! Nothing here asks, waits or logs; the loop asks again after the time that a verdict names.
 //!
-//! - [`health`]: the contract's 30 s rule on the idle slot; gives a [`Healthy`].
-//! - [`smoke`]: one check on one answer; [`verified`] joins a [`Healthy`] with all of them to a [`Verified`].
-//! - [`public`]: the same questions through the edge and through Cloudflare, after the switch.
+//! - [`health()`]: the contract's 30 s rule on the idle slot; gives a [`Healthy`].
+//! - [`smoke()`]: one check on one answer; [`verified`] joins a [`Healthy`] with all of them to a [`Verified`].
+//! - [`mod@public`]: the same questions through the edge and through Cloudflare, after the switch.
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ pub struct Expectation {
 /// How long a container has to say that it is healthy. Source: app.toml contract, '/healthz'.
 pub const HEALTH_BOUND: Duration = Duration::from_secs(30);
 
-/// Proof that a container itself said that it is this commit. Only [`health`] makes one.
+/// Proof that a container itself said that it is this commit. Only [`health()`] makes one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Healthy {
     revision: Sha,
@@ -66,15 +66,6 @@ impl Healthy {
     #[must_use]
     pub fn revision(&self) -> &Sha {
         &self.revision
-    }
-}
-
-#[cfg(test)]
-impl Healthy {
-    /// For the tests of adapters, which have no application to ask.
-    pub(crate) fn for_tests() -> Self {
-        let revision = "a".repeat(40).parse().unwrap();
-        Self { revision }
     }
 }
 

@@ -1,7 +1,7 @@
 //! After the switch: the same questions through the edge, and the way the public comes.
 
-use super::evidence::seen;
-use super::health::{Claim, claim, glance};
+use super::evidence::{printable, seen, seen_answer};
+use super::health::{Claim, claim};
 use super::smoke::complaint;
 use super::{Expectation, Verdict, next_look};
 use crate::model::desired::NOT_RELEASED_YET;
@@ -45,7 +45,7 @@ pub fn edge_health(sample: &Sample, expectation: &Expectation) -> Verdict<()> {
             ReasonCode::PublicProofFailed,
             format!(
                 "through the edge the application does not report {sha}: {}",
-                glance(answer)
+                seen_answer(answer)
             ),
         ),
         (_, Sample::Answer(_) | Sample::Silence { .. }) => Reason::new(
@@ -150,13 +150,13 @@ fn origin(sample: &Sample) -> Origin {
         return Origin::Nobody(seen(sample));
     };
     if is_from_cloudflare(answer) {
-        return Origin::Nobody(format!("Cloudflare itself answered: {}", glance(answer)));
+        return Origin::Nobody(format!(
+            "Cloudflare itself answered: {}",
+            seen_answer(answer)
+        ));
     }
     if let Some(age) = answer.header("age").next() {
-        return Origin::Cache(format!(
-            "age {}",
-            super::evidence::printable(age.as_bytes())
-        ));
+        return Origin::Cache(format!("age {}", printable(age.as_bytes())));
     }
     let is_stored = |state: &&str| {
         ["HIT", "STALE", "UPDATING", "REVALIDATED"]
@@ -186,10 +186,9 @@ fn is_from_cloudflare(answer: &Answer) -> bool {
     }
 }
 
-/// Whether Caddy made this answer: what it passes on carries no such header of its own alone.
+/// Whether Caddy made this answer: it says that it cannot reach the slot with a gateway status and no body.
 fn is_from_caddy(answer: &Answer) -> bool {
-    let is_gateway_error = matches!(answer.status, 502..=504);
-    is_gateway_error && answer.body.is_empty()
+    matches!(answer.status, 502..=504) && answer.body.is_empty()
 }
 
 fn is_not_released(answer: &Answer) -> bool {

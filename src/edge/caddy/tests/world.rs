@@ -32,6 +32,7 @@ pub(super) struct World {
     pub(super) edge: CaddyEdge,
     pub(super) target: TargetName,
     pub(super) https_port: u16,
+    hosts: [String; 2],
     http: HttpProbeClient,
     caddy: Child,
 }
@@ -103,6 +104,10 @@ impl World {
             edge: CaddyEdge::new(settings),
             target: "shop/prod".parse().unwrap(),
             https_port,
+            hosts: [
+                "shop.example.org".to_owned(),
+                "www.shop.example.org".to_owned(),
+            ],
             http: HttpProbeClient::new(),
             caddy,
             dir,
@@ -170,34 +175,38 @@ impl World {
         tls: VhostTls,
         access_log: Option<&str>,
     ) -> Vhost {
-        self.render(ports, tls, access_log, false)
+        let state_dir = self.state_dir();
+        vhost(&VhostInput {
+            ports,
+            tls,
+            access_log,
+            ..self.input(&state_dir)
+        })
     }
 
     pub(super) fn vhost_for_cloudflare(&self, ports: [u16; 2], is_cloudflare_only: bool) -> Vhost {
-        self.render(ports, VhostTls::Off, None, is_cloudflare_only)
+        let state_dir = self.state_dir();
+        vhost(&VhostInput {
+            ports,
+            is_cloudflare_only,
+            ..self.input(&state_dir)
+        })
     }
 
-    fn render(
-        &self,
-        ports: [u16; 2],
-        tls: VhostTls,
-        access_log: Option<&str>,
-        is_cloudflare_only: bool,
-    ) -> Vhost {
-        let hosts = [
-            "shop.example.org".to_owned(),
-            "www.shop.example.org".to_owned(),
-        ];
-        let state_dir = self.dir.path().join("state").display().to_string();
-        vhost(&VhostInput {
+    fn state_dir(&self) -> String {
+        self.dir.path().join("state").display().to_string()
+    }
+
+    fn input<'input>(&'input self, state_dir: &'input str) -> VhostInput<'input> {
+        VhostInput {
             target: &self.target,
-            hosts: &hosts,
-            ports,
-            state_dir: &state_dir,
-            tls,
-            is_cloudflare_only,
-            access_log,
-        })
+            hosts: &self.hosts,
+            ports: [1, 2],
+            state_dir,
+            tls: VhostTls::Off,
+            is_cloudflare_only: false,
+            access_log: None,
+        }
     }
 
     /// A certificate that no public root signed: the one that this Caddy's own authority made for our host.
@@ -304,7 +313,14 @@ impl Backend {
                 let receiver = receiver.clone();
                 let service = service_fn(move |request| {
                     let body = respond(name, &request, &receiver);
-                    async move { Ok::<_, Infallible>(Response::new(body)) }
+                    async move {
+                        Ok::<_, Infallible>(
+                            Response::builder()
+                                .header("Content-Type", "text/plain")
+                                .body(body)
+                                .unwrap(),
+                        )
+                    }
                 });
                 tokio::spawn(
                     hyper::server::conn::http1::Builder::new()
