@@ -8,7 +8,7 @@ use super::daemon::{Daemon, print_json};
 use super::paint::{Hue, Paint, ago, table, time, wrap};
 use super::remote::RemoteError;
 use super::target::{Global, MaybeTargetArgs, TargetArgs};
-use crate::model::ReleaseNumber;
+use crate::model::{Reason, ReleaseNumber};
 use crate::server::api::DriftAnswer;
 use crate::server::views::{ReleaseLog, ReleaseView, TargetStatus, Why};
 
@@ -203,8 +203,17 @@ fn release_row(release: &ReleaseView) -> Vec<String> {
         release.slot.map_or("-".to_owned(), |slot| slot.to_string()),
         release.started_at.strftime("%m-%d %H:%M:%S").to_string(),
         release.trigger.clone(),
-        release.reason.as_ref().map(ToString::to_string).unwrap_or_default(),
+        release.reason.as_ref().map(brief).unwrap_or_default(),
     ]
+}
+
+/// Characters of a reason's sentence that a list shows; `why` and `log` show all of it.
+const BRIEF: usize = 60;
+
+fn brief(reason: &Reason) -> String {
+    let sentence: String = reason.message.chars().take(BRIEF).collect();
+    let rest = if sentence.len() < reason.message.len() { "…" } else { "" };
+    format!("{}: {sentence}{rest}", reason.code)
 }
 
 pub(super) async fn log(global: &Global, args: &LogArgs) -> Result<ExitCode, RemoteError> {
@@ -283,7 +292,11 @@ fn explained(why: &Why, paint: Paint) -> String {
     if !why.events.is_empty() {
         text.push('\n');
         for event in why.events.iter().rev() {
-            text.push_str(&format!("{}  {:10}  {}\n", time(event.at), event.by, event.message));
+            let head = format!("{}  {:8}", time(event.at), event.by);
+            for (number, part) in wrap(&event.message, 65).into_iter().enumerate() {
+                let head = if number == 0 { head.as_str() } else { "" };
+                text.push_str(&format!("{head:33}  {part}\n"));
+            }
         }
     }
     text

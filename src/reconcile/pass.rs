@@ -460,7 +460,9 @@ impl Pass<'_> {
             Some(failures) if failures.sha == sha => failures.count.saturating_add(1),
             Some(_) | None => 1,
         };
-        let wait = jiff::SignedDuration::try_from(backoff::wait(count)).unwrap_or_default();
+        // A try that took a release's number is not repeated as fast as one that did not.
+        let wait = backoff::wait(count.saturating_add(2));
+        let wait = jiff::SignedDuration::try_from(wait).unwrap_or_default();
         let until = now.checked_add(wait).unwrap_or(now);
         self.memory.failures = Some(Failures { sha, count, until, reason: reason.clone() });
     }

@@ -73,13 +73,8 @@ pub trait Source: Send + Sync {
     /// # Errors
     /// [`SourceError`] with [`crate::model::ReasonCode::ManifestMissing`] or `ManifestInvalid` when the path is absent, a symlink
     /// (itself or above), a submodule, a directory, an LFS pointer or too large, each by name.
-    async fn read(
-        &self,
-        repo: &Repository,
-        sha: &Sha,
-        path: &RepoPath,
-        limit: u64,
-    ) -> Result<Vec<u8>, SourceError>;
+    #[expect(clippy::too_many_arguments, reason = "where (repository, sha, path) and how much, each of its own type")]
+    async fn read(&self, repo: &Repository, sha: &Sha, path: &RepoPath, limit: u64) -> Result<Vec<u8>, SourceError>;
 
     /// Writes the tree below `context` as a tar archive to `to` (new, private, at most `limit` bytes).
     ///

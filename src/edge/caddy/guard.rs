@@ -71,9 +71,16 @@ pub(super) fn objection(loaded: &Value, adapted: &Value, ours: &Hosts) -> Option
         return Some(format!("the load would stop serving {}", gone.join(", ")));
     }
     let places: BTreeSet<&String> = before.foreign.keys().chain(after.foreign.keys()).collect();
+    // Global options (`http_port`, grace periods) appear with the first site and go with the last.
+    let is_first = servers(loaded).next().is_none();
+    let is_last = servers(adapted).next().is_none();
+    let is_global = |place: &str| {
+        let (had, has) = (before.foreign.contains_key(place), after.foreign.contains_key(place));
+        place.starts_with("app `") && ((is_first && !had) || (is_last && !has))
+    };
     let changed: Vec<&str> = places
         .into_iter()
-        .filter(|place| before.foreign.get(*place) != after.foreign.get(*place))
+        .filter(|place| before.foreign.get(*place) != after.foreign.get(*place) && !is_global(place))
         .map(String::as_str)
         .collect();
     if changed.is_empty() {

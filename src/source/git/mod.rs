@@ -18,21 +18,30 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use crate::model::policy::Repository;
-use crate::model::{BranchName, Class, Reason, ReasonCode, RepoPath, Secret, Sha};
+use crate::model::{BranchName, Class, Reason, ReasonCode, RepoPath, Sha};
 
 use super::{Ancestry, CommitFacts, Export, Look, Source, SourceError};
-use abort::{Abort, FireOnDrop};
+use abort::Abort;
 use fault::{Fault, hold, told};
 use place::{Remote, Way};
 use repo::{Effort, Repo};
+use run::{blocking, bug, within};
+use settings::{COPY_LIMIT_BYTES, FETCH_LIMIT_BYTES, OBJECT_LIMIT_BYTES};
+pub use settings::{
+    FETCH_BOUND, FETCHES_AT_ONCE, GitSettings, LOOK_BOUND, LOOKS_AT_ONCE, READ_BOUND, Token,
+};
 
 mod abort;
+mod converse;
+mod exchange;
 mod export;
 mod fault;
 mod history;
 mod mirror;
 mod place;
 mod repo;
+mod run;
+mod settings;
 mod ssh;
 mod talk;
 mod tree;
@@ -42,65 +51,8 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
-/// How long one look may take, waiting for a free place included.
-pub const LOOK_BOUND: Duration = Duration::from_secs(30);
-/// How long fetching a commit, walking its history or exporting its tree may take.
-pub const FETCH_BOUND: Duration = Duration::from_secs(600);
-/// How long reading one file may take.
-pub const READ_BOUND: Duration = Duration::from_secs(30);
-/// Looks at the same moment: a look that hangs costs one place for at most [`LOOK_BOUND`] (field report 41).
-pub const LOOKS_AT_ONCE: usize = 128;
-/// Fetches at the same moment (field report 2).
-pub const FETCHES_AT_ONCE: usize = 16;
-/// The largest single object that is read.
-const OBJECT_LIMIT_BYTES: usize = 1 << 30;
-/// The most that one fetch may receive.
-const FETCH_LIMIT_BYTES: u64 = 8 << 30;
-/// The most that is copied for one commit of a `file://` remote.
-const COPY_LIMIT_BYTES: u64 = 8 << 30;
-
 type Flight = Shared<BoxFuture<'static, Result<CommitFacts, SourceError>>>;
 type Flights = HashMap<Sha, Flight>;
-
-/// Gives the token of `[github]`, asked anew for each request, since installation tokens end within the hour.
-#[derive(Clone)]
-pub struct Token(Arc<dyn Fn() -> Option<Secret> + Send + Sync>);
-
-impl Token {
-    /// A token that never changes.
-    #[must_use]
-    pub fn fixed(secret: Secret) -> Self {
-        Self::from_fn(move || Some(secret.clone()))
-    }
-
-    /// A token that somebody else keeps fresh; `give` must not block.
-    pub fn from_fn(give: impl Fn() -> Option<Secret> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(give))
-    }
-
-    fn read(&self) -> Option<Secret> {
-        (self.0)()
-    }
-}
-
-impl fmt::Debug for Token {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("[token]")
-    }
-}
-
-/// What the operator says about Git.
-#[derive(Debug, Clone)]
-pub struct GitSettings {
-    /// `state_dir`: mirrors are made below `git/`, known SSH hosts are read from `ssh/known_hosts`.
-    pub state_dir: PathBuf,
-    /// `[github] git_url`, for example `https://github.com`.
-    pub git_url: String,
-    /// Sent to `git_url` alone, as the password of `x-access-token`.
-    pub token: Option<Token>,
-    /// The SSH key of each repository that has its own; without one `ssh` has no key.
-    pub identity_files: BTreeMap<Repository, PathBuf>,
-}
 
 /// Git repositories as a [`Source`].
 #[derive(Clone)]
@@ -436,39 +388,5 @@ impl Source for GitSource {
         asked
             .await
             .map_err(|fault| told(&what, &repo.remote, fault))
-    }
-}
-
-/// Waits at most `bound`; dropping the work ends it for real, through its [`FireOnDrop`].
-async fn within<T>(
-    bound: Duration,
-    work: impl Future<Output = Result<T, Fault>>,
-) -> Result<T, Fault> {
-    tokio::time::timeout(bound, work).await.unwrap_or_else(|_| {
-        Err(Fault::remote(format!(
-            "it took longer than {} s",
-            bound.as_secs()
-        )))
-    })
-}
-
-/// Runs blocking work on a thread of its own, and raises its abort when nobody waits for it any more.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce(&Arc<Abort>) -> Result<T, Fault> + Send + 'static,
-) -> Result<T, Fault> {
-    let abort = Arc::new(Abort::default());
-    let _fire = FireOnDrop(Arc::clone(&abort));
-    let task = tokio::task::spawn_blocking(move || work(&abort));
-    task.await
-        .unwrap_or_else(|error| Err(Fault::Final(Box::new(bug(&error.to_string())))))
-}
-
-fn bug(why: &str) -> SourceError {
-    SourceError {
-        reason: Reason::new(
-            ReasonCode::Bug,
-            format!("reading Git failed inside trueup: {why}; please report it"),
-        ),
-        class: Class::Bug,
     }
 }

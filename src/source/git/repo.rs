@@ -6,8 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use gix::ObjectId;
-use gix::protocol::transport::Protocol;
-use gix::protocol::transport::client::blocking_io::http;
 use tokio::runtime::Handle;
 
 use crate::source::{Ancestry, CommitFacts, Look};
@@ -16,7 +14,7 @@ use super::abort::Abort;
 use super::fault::{Fault, hold};
 use super::place::{Remote, Way};
 use super::talk::{Talk, Want};
-use super::wire::{Link, SMALL_BYTES, Wire};
+use super::wire::SMALL_BYTES;
 use super::{FETCH_LIMIT_BYTES, Flights, Token, history, mirror, ssh, whole};
 
 /// How hard to try to make a commit whole (field reports 21 and 22), in this order.
@@ -308,72 +306,6 @@ impl Repo {
             walk = history::walk(&repository, pair, abort)?;
         }
         Ok(walk)
-    }
-
-    /// Talks to the remote over the kept connection, or over a new one if there is none or it fails.
-    fn converse<T>(
-        &self,
-        bounds: (u64, &Arc<Abort>),
-        mut run: impl FnMut(&mut Talk) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
-        let (limit, abort) = bounds;
-        let kept = hold(&self.talk).take();
-        if let Some(mut talk) = kept {
-            talk.link.begin(abort, limit);
-            if let Ok(answer) = run(&mut talk) {
-                *hold(&self.talk) = Some(talk);
-                return Ok(answer);
-            }
-            abort.check()?;
-        }
-        let link = Arc::new(Link::default());
-        link.begin(abort, limit);
-        match &self.remote.way {
-            Way::Http { url, .. } => {
-                let wire = Wire {
-                    client: self.client.clone(),
-                    handle: self.handle.clone(),
-                    token: self.token.clone(),
-                    link: Arc::clone(&link),
-                };
-                let url = gix::url::parse(url.as_str())
-                    .map_err(|error| Fault::remote(format!("{error:?}")))?;
-                let mut talk = Talk::open(
-                    Box::new(http::connect_http(wire, url, Protocol::V2, false)),
-                    link,
-                )?;
-                if !talk.is_v2() {
-                    return Err(Fault::refused(
-                        "the server does not speak protocol version 2",
-                        "serve it with Git 2.18 or newer",
-                    ));
-                }
-                let answer = run(&mut talk)?;
-                *hold(&self.talk) = Some(talk);
-                Ok(answer)
-            }
-            Way::Ssh { .. } => self.converse_ssh(abort, link, run),
-            Way::File(_) => Err(Fault::remote("a `file://` remote is not talked to")),
-        }
-    }
-
-    fn converse_ssh<T>(
-        &self,
-        abort: &Arc<Abort>,
-        link: Arc<Link>,
-        mut run: impl FnMut(&mut Talk) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
-        let started = ssh::start(&self.remote.way, &self.keys, &link, abort)?;
-        let result = Talk::open(started.transport, link).and_then(|mut talk| run(&mut talk));
-        abort.reap();
-        abort.check()?;
-        match result {
-            Err(fault @ Fault::Remote { .. }) => Err(started
-                .complaint
-                .fault(&self.remote.way, &self.keys)
-                .unwrap_or(fault)),
-            other => other,
-        }
     }
 }
 

@@ -44,102 +44,94 @@ fn raw_commit(origin: &GitRepo, lines: &str) -> Sha {
     sha.parse().unwrap()
 }
 
+/// A submodule's commit; nobody has it.
+const ELSEWHERE: &str = "0123456789012345678901234567890123456789";
+
+/// Path, and what the refusal says.
+const INVALID: [(&str, &str); 8] = [
+    ("deploy/link.toml", "it is a symbolic link"),
+    (
+        "elsewhere/app.toml",
+        "`elsewhere` above it is a symbolic link",
+    ),
+    ("module", "it is a submodule"),
+    ("module/app.toml", "`module` above it is a submodule"),
+    ("deploy", "it is a directory"),
+    ("deploy/app.toml/x", "`deploy/app.toml` above it is a file"),
+    ("deploy/lfs.toml", "it is a Git LFS pointer"),
+    (
+        "deploy/big.toml",
+        "it has 307200 bytes and at most 262144 are read",
+    ),
+];
+
+const MISSING: [(&str, &str); 2] = [
+    (
+        "deploy/ap.toml",
+        "`deploy` has no `ap.toml` (it has `app.toml`",
+    ),
+    (
+        "Deploy/app.toml",
+        "the root of the tree has no `Deploy` (it has `deploy`",
+    ),
+];
+
+/// A commit with one of each kind, pushed and fetched.
+async fn all_kinds(world: &World) -> Sha {
+    let origin = &world.origin;
+    origin.write("deploy/app.toml", "v1");
+    origin.write("deploy/big.toml", vec![b'x'; 300 << 10]);
+    origin.write(
+        "deploy/lfs.toml",
+        "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n",
+    );
+    symlink("app.toml", origin.work.join("deploy/link.toml")).unwrap();
+    symlink("deploy", origin.work.join("elsewhere")).unwrap();
+    origin.git(&["add", "--all"]);
+    stage(origin, "160000", ELSEWHERE, "module");
+    origin.git(&["commit", "--quiet", "-m", "all kinds"]);
+    origin.push("main");
+    let sha = origin.head();
+    world.fetch(&sha).await.unwrap();
+    sha
+}
+
 #[tokio::test]
-async fn what_is_not_a_regular_file_is_refused_by_name() {
+async fn what_is_not_a_regular_file_is_refused_by_name_field_report_33() {
     for over in BOTH {
         let world = World::new(over).await;
-        let origin = &world.origin;
-        origin.write("deploy/app.toml", "v1");
-        origin.write("deploy/big.toml", vec![b'x'; 300 << 10]);
-        origin.write(
-            "deploy/lfs.toml",
-            "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n",
-        );
-        symlink("app.toml", origin.work.join("deploy/link.toml")).unwrap();
-        symlink("deploy", origin.work.join("elsewhere")).unwrap();
-        origin.git(&["add", "--all"]);
-        stage(
-            origin,
-            "160000",
-            "0123456789012345678901234567890123456789",
-            "module",
-        );
-        origin.git(&["commit", "--quiet", "-m", "all kinds"]);
-        origin.push("main");
-        let sha = origin.head();
-        world.fetch(&sha).await.unwrap();
-        for (file, expected, says) in [
-            (
-                "deploy/link.toml",
-                ReasonCode::ManifestInvalid,
-                "it is a symbolic link",
-            ),
-            (
-                "elsewhere/app.toml",
-                ReasonCode::ManifestInvalid,
-                "`elsewhere` above it is a symbolic link",
-            ),
-            ("module", ReasonCode::ManifestInvalid, "it is a submodule"),
-            (
-                "module/app.toml",
-                ReasonCode::ManifestInvalid,
-                "`module` above it is a submodule",
-            ),
-            ("deploy", ReasonCode::ManifestInvalid, "it is a directory"),
-            (
-                "deploy/app.toml/x",
-                ReasonCode::ManifestInvalid,
-                "`deploy/app.toml` above it is a file",
-            ),
-            (
-                "deploy/lfs.toml",
-                ReasonCode::ManifestInvalid,
-                "it is a Git LFS pointer",
-            ),
-            (
-                "deploy/big.toml",
-                ReasonCode::ManifestInvalid,
-                "it has 307200 bytes and at most 262144 are read",
-            ),
-            (
-                "deploy/ap.toml",
-                ReasonCode::ManifestMissing,
-                "`deploy` has no `ap.toml` (it has `app.toml`",
-            ),
-            (
-                "Deploy/app.toml",
-                ReasonCode::ManifestMissing,
-                "the root of the tree has no `Deploy` (it has `deploy`",
-            ),
-        ] {
+        let sha = all_kinds(&world).await;
+        let invalid = INVALID.map(|row| (ReasonCode::ManifestInvalid, row));
+        let missing = MISSING.map(|row| (ReasonCode::ManifestMissing, row));
+        for (expected, (file, says)) in invalid.into_iter().chain(missing) {
             let error = world.read(&sha, file).await.unwrap_err();
             assert_eq!(code(&error), expected, "{file}: {error}");
             assert!(error.reason.message.contains(says), "{file}: {error}");
         }
-        let here = path("deploy/app.toml");
+    }
+}
+
+#[tokio::test]
+async fn a_dockerfile_can_be_checked_and_submodules_be_listed_field_report_32() {
+    let world = World::new(Over::File).await;
+    let sha = all_kinds(&world).await;
+    let check = async |file: &str| {
         world
             .source
-            .check_file(&world.repo, &sha, &here)
+            .check_file(&world.repo, &sha, &path(file))
             .await
-            .unwrap();
-        let link = path("deploy/link.toml");
-        assert_eq!(
-            code(
-                &world
-                    .source
-                    .check_file(&world.repo, &sha, &link)
-                    .await
-                    .unwrap_err()
-            ),
-            ReasonCode::ManifestInvalid
-        );
-        let modules = world
-            .source
-            .submodules(&world.repo, &sha, &path("."))
-            .await
-            .unwrap();
-        assert_eq!(modules, ["module"], "field report 32");
-    }
+    };
+    check("deploy/app.toml").await.unwrap();
+    assert_eq!(
+        code(&check("deploy/link.toml").await.unwrap_err()),
+        ReasonCode::ManifestInvalid
+    );
+    let modules = world
+        .source
+        .submodules(&world.repo, &sha, &path("."))
+        .await
+        .unwrap();
+    assert_eq!(modules, ["module"]);
 }
 
 #[tokio::test]
@@ -239,102 +231,77 @@ fn list(archive: &Path) -> Listing {
         .collect()
 }
 
+impl World {
+    async fn export(&self, sha: &Sha, context: &str, limit: u64) -> Result<PathBuf, SourceError> {
+        let (context, to) = (path(context), self.dir.path().join("context.tar"));
+        let export = Export {
+            context: &context,
+            to: &to,
+            limit,
+        };
+        self.source.export(&self.repo, sha, &export).await
+    }
+}
+
+/// A commit with a build context in `app`, and the long path in it.
+async fn with_context(world: &World) -> (Sha, String) {
+    let origin = &world.origin;
+    let long = format!("{}/file", ["a-rather-long-directory-name"; 8].join("/"));
+    origin.write("outside", "x");
+    origin.write("app/Dockerfile", "FROM scratch\n");
+    origin.write(&format!("app/{long}"), "deep");
+    origin.write("app/run.sh", "#!/bin/sh\n");
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(origin.work.join("app/run.sh"), executable).unwrap();
+    symlink("run.sh", origin.work.join("app/start")).unwrap();
+    symlink("not-there", origin.work.join("app/dangling")).unwrap();
+    origin.git(&["add", "--all"]);
+    stage(origin, "160000", ELSEWHERE, "app/module");
+    origin.git(&["commit", "--quiet", "-m", "context"]);
+    origin.push("main");
+    let sha = origin.head();
+    world.fetch(&sha).await.unwrap();
+    (sha, long)
+}
+
 #[tokio::test]
 async fn a_build_context_has_the_tree_and_nothing_of_this_host() {
+    use tar::EntryType::{Directory, Regular, Symlink};
     for over in BOTH {
         let world = World::new(over).await;
-        let origin = &world.origin;
-        let long = format!("{}/file", ["a-rather-long-directory-name"; 8].join("/"));
-        origin.write("outside", "x");
-        origin.write("app/Dockerfile", "FROM scratch\n");
-        origin.write(&format!("app/{long}"), "deep");
-        origin.write("app/run.sh", "#!/bin/sh\n");
-        std::fs::set_permissions(
-            origin.work.join("app/run.sh"),
-            std::fs::Permissions::from_mode(0o755),
-        )
-        .unwrap();
-        symlink("run.sh", origin.work.join("app/start")).unwrap();
-        symlink("not-there", origin.work.join("app/dangling")).unwrap();
-        origin.git(&["add", "--all"]);
-        stage(
-            origin,
-            "160000",
-            "0123456789012345678901234567890123456789",
-            "app/module",
-        );
-        origin.git(&["commit", "--quiet", "-m", "context"]);
-        origin.push("main");
-        let sha = origin.head();
-        world.fetch(&sha).await.unwrap();
-        let context = path("app");
-        let archives = ["one.tar", "two.tar"].map(|name| world.dir.path().join(name));
-        for to in &archives {
-            let export = Export {
-                context: &context,
-                to,
-                limit: LIMIT,
-            };
-            assert_eq!(
-                &world
-                    .source
-                    .export(&world.repo, &sha, &export)
-                    .await
-                    .unwrap(),
-                to
-            );
+        let (sha, long) = with_context(&world).await;
+        let archive = world.export(&sha, "app", LIMIT).await.unwrap();
+        let mode = std::fs::metadata(&archive).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let listing = list(&archive);
+        for (name, kind, mode, text) in [
+            ("Dockerfile", Regular, 0o644, "FROM scratch\n"),
+            ("run.sh", Regular, 0o755, "#!/bin/sh\n"),
+            ("start", Symlink, 0o777, "run.sh"),
+            ("dangling", Symlink, 0o777, "not-there"),
+            ("module/", Directory, 0o755, ""),
+            (long.as_str(), Regular, 0o644, "deep"),
+        ] {
+            let expected = (kind, mode, text.to_owned());
+            assert_eq!(listing.get(name), Some(&expected), "{name}, {over:?}");
         }
-        assert_eq!(
-            std::fs::read(&archives[0]).unwrap(),
-            std::fs::read(&archives[1]).unwrap()
-        );
-        assert_eq!(
-            std::fs::metadata(&archives[0])
-                .unwrap()
-                .permissions()
-                .mode()
-                & 0o777,
-            0o600
-        );
-        let listing = list(&archives[0]);
-        let expected = [
-            (
-                "Dockerfile",
-                tar::EntryType::Regular,
-                0o644,
-                "FROM scratch\n",
-            ),
-            ("run.sh", tar::EntryType::Regular, 0o755, "#!/bin/sh\n"),
-            ("start", tar::EntryType::Symlink, 0o777, "run.sh"),
-            ("dangling", tar::EntryType::Symlink, 0o777, "not-there"),
-            ("module/", tar::EntryType::Directory, 0o755, ""),
-            (long.as_str(), tar::EntryType::Regular, 0o644, "deep"),
-        ];
-        for (name, kind, mode, text) in expected {
-            assert_eq!(
-                listing.get(name),
-                Some(&(kind, mode, text.to_owned())),
-                "{name}, {over:?}"
-            );
-        }
-        let again = Export {
-            context: &context,
-            to: &archives[0],
-            limit: LIMIT,
-        };
         assert!(
-            world
-                .source
-                .export(&world.repo, &sha, &again)
-                .await
-                .is_err(),
-            "an existing file is not overwritten"
+            world.export(&sha, "app", LIMIT).await.is_err(),
+            "a file that is there is not overwritten"
+        );
+        let bytes = std::fs::read(&archive).unwrap();
+        std::fs::remove_file(&archive).unwrap();
+        world.export(&sha, "app", LIMIT).await.unwrap();
+        assert_eq!(
+            std::fs::read(&archive).unwrap(),
+            bytes,
+            "equal trees give equal bytes"
         );
     }
 }
 
 #[tokio::test]
-async fn a_build_context_that_is_too_large_or_whose_links_leave_it_is_refused() {
+async fn a_build_context_whose_links_leave_it_is_refused() {
     for (name, target) in [
         ("etc", "/etc/passwd"),
         ("up", "../outside"),
@@ -350,38 +317,22 @@ async fn a_build_context_that_is_too_large_or_whose_links_leave_it_is_refused() 
         symlink(target, world.origin.work.join("app").join(name)).unwrap();
         let sha = world.origin.release("v1");
         world.fetch(&sha).await.unwrap();
-        let (context, to) = (path("app"), world.dir.path().join("context.tar"));
-        let export = Export {
-            context: &context,
-            to: &to,
-            limit: LIMIT,
-        };
-        let error = world
-            .source
-            .export(&world.repo, &sha, &export)
-            .await
-            .unwrap_err();
+        let error = world.export(&sha, "app", LIMIT).await.unwrap_err();
         assert_eq!(code(&error), ReasonCode::BuildFailed);
         assert!(
             error.reason.message.contains(&format!("the link `{name}`")),
             "{error}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_build_context_that_is_too_large_or_no_directory_is_refused() {
     let world = World::new(Over::File).await;
     world.origin.write("app/file", "12345");
     let sha = world.origin.release("v1");
     world.fetch(&sha).await.unwrap();
-    let (context, to) = (path("app"), world.dir.path().join("context.tar"));
-    let export = Export {
-        context: &context,
-        to: &to,
-        limit: 4,
-    };
-    let error = world
-        .source
-        .export(&world.repo, &sha, &export)
-        .await
-        .unwrap_err();
+    let error = world.export(&sha, "app", 4).await.unwrap_err();
     assert!(
         error
             .reason
@@ -389,21 +340,7 @@ async fn a_build_context_that_is_too_large_or_whose_links_leave_it_is_refused() 
             .contains("more than `build_context_limit` = 4 bytes"),
         "{error}"
     );
-    let file = path("app/file");
-    let export = Export {
-        context: &file,
-        to: &to,
-        limit: LIMIT,
-    };
-    assert!(
-        world
-            .source
-            .export(&world.repo, &sha, &export)
-            .await
-            .unwrap_err()
-            .reason
-            .message
-            .contains("not a directory")
-    );
-    assert!(!to.exists());
+    let error = world.export(&sha, "app/file", LIMIT).await.unwrap_err();
+    assert!(error.reason.message.contains("not a directory"), "{error}");
+    assert!(!world.dir.path().join("context.tar").exists());
 }
