@@ -20,10 +20,13 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 use super::*;
+use crate::model::sample::SilenceKind;
 use crate::render::vhost::{VhostInput, vhost};
 
 /// Each look has a second of its own.
 const START_LOOKS: usize = 30;
+/// How long a certificate may take to be made.
+const ANSWER_BOUND: Duration = Duration::from_secs(30);
 /// Starts before a test gives up.
 const STARTS: usize = 4;
 
@@ -238,17 +241,30 @@ impl World {
         )
     }
 
-    /// Status and body of `/` on a host, through the edge.
+    /// Status and body of `/` on a host, through the edge. A certificate of Caddy's own authority is made after the
+    /// load has answered, so TLS is asked for until it is there.
     pub(super) async fn body(&self, host: &str) -> String {
         let path = self.edge.path(host).await.unwrap();
-        match self.probe(host, &path).await {
-            Sample::Answer(answer) => format!(
-                "{} {}",
-                answer.status,
-                String::from_utf8_lossy(&answer.body)
-            ),
-            silence @ Sample::Silence { .. } => panic!("{silence:?}"),
-        }
+        let answered = async {
+            loop {
+                match self.probe(host, &path).await {
+                    Sample::Answer(answer) => return answer,
+                    Sample::Silence {
+                        kind: SilenceKind::Tls,
+                        ..
+                    } => {}
+                    silence @ Sample::Silence { .. } => panic!("{silence:?}"),
+                }
+            }
+        };
+        let answer = tokio::time::timeout(ANSWER_BOUND, answered)
+            .await
+            .expect("TLS with the path's trust");
+        format!(
+            "{} {}",
+            answer.status,
+            String::from_utf8_lossy(&answer.body)
+        )
     }
 
     pub(super) async fn probe(&self, host: &str, path: &EdgePath) -> Sample {
