@@ -189,8 +189,7 @@ fn report(loaded: &LoadedConfig) {
 
 async fn stop_signal() {
     use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut terminate), Ok(mut interrupt)) =
-        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
     else {
         return std::future::pending().await;
     };
@@ -275,8 +274,8 @@ fn admin_address(admin: &host::Admin) -> Result<AdminAddress, AppError> {
 
 /// A secret from its file, without the line's end.
 fn secret_file(path: &str) -> Result<Secret, AppError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| AppError::SecretFile { path: path.to_owned(), source })?;
+    let text =
+        std::fs::read_to_string(path).map_err(|source| AppError::SecretFile { path: path.to_owned(), source })?;
     Ok(Secret::new(text.trim_end_matches(['\r', '\n']).to_owned()))
 }
 

@@ -119,8 +119,6 @@ async fn answer(global: &Global, command: Command) -> Result<ExitCode, RemoteErr
         Command::Pause(args) => act::note(global, &args, "pause").await,
         Command::Resume(args) => act::note(global, &args, "resume").await,
         Command::Retry(args) => act::note(global, &args, "retry").await,
-        Command::Check(_) | Command::Calendar(_) | Command::Serve(_) | Command::Completions(_) => {
-            Ok(ExitCode::from(2))
-        }
+        Command::Check(_) | Command::Calendar(_) | Command::Serve(_) | Command::Completions(_) => Ok(ExitCode::from(2)),
     }
 }

@@ -129,11 +129,8 @@ fn short(id: &str) -> &str {
 }
 
 fn one(status: &TargetStatus, paint: Paint) -> String {
-    let mut text = format!(
-        "{}  {}\n",
-        paint.hue(Hue::Strong, &status.target.to_string()),
-        paint.state(status.state.as_str(), 0)
-    );
+    let mut text =
+        format!("{}  {}\n", paint.hue(Hue::Strong, &status.target.to_string()), paint.state(status.state.as_str(), 0));
     let mut line = |name: &str, value: String| {
         for (number, part) in wrap(&value, 86).into_iter().enumerate() {
             let name = if number == 0 { name } else { "" };
@@ -229,12 +226,8 @@ pub(super) async fn log(global: &Global, args: &LogArgs) -> Result<ExitCode, Rem
 
 fn journal(log: &ReleaseLog, paint: Paint) -> String {
     let release = &log.release;
-    let mut text = format!(
-        "release {} of {}: {}\n",
-        release.release,
-        release.revision.short(),
-        paint.state(&release.state, 0)
-    );
+    let mut text =
+        format!("release {} of {}: {}\n", release.release, release.revision.short(), paint.state(&release.state, 0));
     for entry in &log.journal {
         use crate::store::record::StepState;
         let (mark, hue) = match entry.state {

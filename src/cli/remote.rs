@@ -72,11 +72,7 @@ impl Remote {
     }
 
     /// One POST.
-    pub(super) async fn post<T: DeserializeOwned>(
-        &self,
-        path: &str,
-        body: &impl Serialize,
-    ) -> Result<T, RemoteError> {
+    pub(super) async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, RemoteError> {
         let body = serde_json::to_vec(body).map_err(|error| RemoteError::Garbled(error.to_string()))?;
         let response = self.send(Method::POST, path, Bytes::from(body)).await?;
         read(response).await

@@ -62,4 +62,3 @@ pub(super) struct Global {
     #[arg(long, global = true)]
     pub(super) json: bool,
 }
-

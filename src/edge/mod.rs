@@ -46,12 +46,7 @@ pub trait Edge: Send + Sync {
     ///
     /// # Errors
     /// [`EdgeError`] when the marker cannot be moved.
-    async fn route(
-        &self,
-        target: &TargetName,
-        slot: Slot,
-        proof: &Verified,
-    ) -> Result<(), EdgeError>;
+    async fn route(&self, target: &TargetName, slot: Slot, proof: &Verified) -> Result<(), EdgeError>;
 
     /// Moves the traffic back to the slot that served before, or to none: an undo or a revert.
     ///
@@ -81,17 +76,11 @@ pub struct EdgeError {
 impl EdgeError {
     /// The edge did not answer or not as expected: goes away by itself, or with Caddy's restart.
     pub(crate) fn unavailable(message: impl Into<String>) -> Self {
-        Self {
-            reason: Reason::new(ReasonCode::EdgeUnavailable, message),
-            class: Class::Transient,
-        }
+        Self { reason: Reason::new(ReasonCode::EdgeUnavailable, message), class: Class::Transient }
     }
 
     /// A person has to change Caddy's configuration first.
     pub(crate) fn refused(message: impl Into<String>) -> Self {
-        Self {
-            reason: Reason::new(ReasonCode::EdgeRefused, message),
-            class: Class::Stalled,
-        }
+        Self { reason: Reason::new(ReasonCode::EdgeRefused, message), class: Class::Stalled }
     }
 }

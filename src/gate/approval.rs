@@ -63,42 +63,23 @@ impl Consented {
 /// but are named. A denial holds even where nobody has to be asked.
 #[must_use]
 pub fn consent(approve: Approve, plan: &str, decisions: &[Approval]) -> Consent {
-    let latest = decisions
-        .iter()
-        .filter(|decision| decision.plan == plan)
-        .max_by_key(|decision| decision.at);
+    let latest = decisions.iter().filter(|decision| decision.plan == plan).max_by_key(|decision| decision.at);
     match (latest, approve) {
         (Some(decision), _) if !decision.is_approved => {
-            let message = format!(
-                "{} denied plan {} at {}",
-                decision.by,
-                short(plan),
-                decision.at
-            );
-            Consent::Denied {
-                reason: Reason::new(ReasonCode::Denied, message),
-            }
+            let message = format!("{} denied plan {} at {}", decision.by, short(plan), decision.at);
+            Consent::Denied { reason: Reason::new(ReasonCode::Denied, message) }
         }
-        (Some(decision), _) => Consent::Given(Consented {
-            plan: plan.to_owned(),
-            by: Some(decision.by.clone()),
-        }),
-        (None, Approve::Never) => Consent::Given(Consented {
-            plan: plan.to_owned(),
-            by: None,
-        }),
-        (None, Approve::Always) => Consent::Held {
-            reason: Reason::new(ReasonCode::NeedsApproval, waits(plan, decisions)),
-        },
+        (Some(decision), _) => Consent::Given(Consented { plan: plan.to_owned(), by: Some(decision.by.clone()) }),
+        (None, Approve::Never) => Consent::Given(Consented { plan: plan.to_owned(), by: None }),
+        (None, Approve::Always) => {
+            Consent::Held { reason: Reason::new(ReasonCode::NeedsApproval, waits(plan, decisions)) }
+        }
     }
 }
 
 fn waits(plan: &str, decisions: &[Approval]) -> String {
     let plan_short = short(plan);
-    let earlier = decisions
-        .iter()
-        .filter(|decision| decision.is_approved)
-        .max_by_key(|decision| decision.at);
+    let earlier = decisions.iter().filter(|decision| decision.is_approved).max_by_key(|decision| decision.at);
     let before = earlier.map_or_else(String::new, |decision| {
         format!(
             " {} approved plan {} at {}, but the plan has changed since, and an approval counts for one plan only.",

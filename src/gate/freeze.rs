@@ -37,12 +37,8 @@ pub struct Pin {
 pub(super) fn person(facts: &Facts<'_>) -> Option<Stop> {
     let target = facts.target;
     if let Some(pause) = facts.paused {
-        let message = format!(
-            "{} paused {target} at {}{}; `trueup resume` lifts it",
-            pause.by,
-            pause.at,
-            note(&pause.note)
-        );
+        let message =
+            format!("{} paused {target} at {}{}; `trueup resume` lifts it", pause.by, pause.at, note(&pause.note));
         return Some(Stop::hold(ReasonCode::Paused, message));
     }
     match facts.pin {
@@ -76,10 +72,8 @@ pub(super) fn window(facts: &Facts<'_>, now: Timestamp) -> Option<Stop> {
     let windows = match windows::is_open(&facts.policy.windows, now) {
         Ok(windows) => windows,
         Err(error) => {
-            let message = format!(
-                "{error}; correct it in the registry, until then no release of {} starts",
-                facts.target
-            );
+            let message =
+                format!("{error}; correct it in the registry, until then no release of {} starts", facts.target);
             return Some(Stop::hold(ReasonCode::ConfigInvalid, message));
         }
     };
@@ -88,25 +82,12 @@ pub(super) fn window(facts: &Facts<'_>, now: Timestamp) -> Option<Stop> {
     }
     let next = match windows.until {
         Some(until) => format!("; asked again at {until}"),
-        None => {
-            "; no opening is in sight, so `windows` in the registry must change first".to_owned()
-        }
+        None => "; no opening is in sight, so `windows` in the registry must change first".to_owned(),
     };
-    let reason = Reason::new(
-        ReasonCode::OutsideWindow,
-        format!("{} is {}{next}", facts.target, windows.why),
-    );
-    Some(Stop::Hold {
-        reason,
-        until: windows.until,
-        link: None,
-    })
+    let reason = Reason::new(ReasonCode::OutsideWindow, format!("{} is {}{next}", facts.target, windows.why));
+    Some(Stop::Hold { reason, until: windows.until, link: None })
 }
 
 fn note(text: &str) -> String {
-    if text.is_empty() {
-        String::new()
-    } else {
-        format!(" (\"{text}\")")
-    }
+    if text.is_empty() { String::new() } else { format!(" (\"{text}\")") }
 }

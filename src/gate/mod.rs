@@ -143,18 +143,12 @@ pub enum CiProof {
 /// Source: rulings 6 to 9 and 17.
 #[must_use]
 pub fn admit(facts: &Facts<'_>, now: Timestamp) -> Verdict {
-    let stopped = freeze::person(facts)
-        .or_else(|| quarantine::check(facts))
-        .or_else(|| freeze::window(facts, now));
+    let stopped = freeze::person(facts).or_else(|| quarantine::check(facts)).or_else(|| freeze::window(facts, now));
     if let Some(stop) = stopped {
         return stop.into();
     }
     match checks::check(facts, now) {
-        Ok(ci) => Verdict::Admitted(Admitted {
-            target: facts.target.clone(),
-            sha: facts.sha.clone(),
-            ci,
-        }),
+        Ok(ci) => Verdict::Admitted(Admitted { target: facts.target.clone(), sha: facts.sha.clone(), ci }),
         Err(stop) => stop.into(),
     }
 }
@@ -162,21 +156,13 @@ pub fn admit(facts: &Facts<'_>, now: Timestamp) -> Verdict {
 /// Why a rule does not let a commit through.
 #[derive(Debug)]
 enum Stop {
-    Hold {
-        reason: Reason,
-        until: Option<Timestamp>,
-        link: Option<String>,
-    },
+    Hold { reason: Reason, until: Option<Timestamp>, link: Option<String> },
     Deny(Reason),
 }
 
 impl Stop {
     fn hold(code: ReasonCode, message: impl Into<String>) -> Self {
-        Self::Hold {
-            reason: Reason::new(code, message),
-            until: None,
-            link: None,
-        }
+        Self::Hold { reason: Reason::new(code, message), until: None, link: None }
     }
 
     fn deny(code: ReasonCode, message: impl Into<String>) -> Self {
@@ -187,15 +173,7 @@ impl Stop {
 impl From<Stop> for Verdict {
     fn from(stop: Stop) -> Self {
         match stop {
-            Stop::Hold {
-                reason,
-                until,
-                link,
-            } => Self::Held {
-                reason,
-                until,
-                link,
-            },
+            Stop::Hold { reason, until, link } => Self::Held { reason, until, link },
             Stop::Deny(reason) => Self::Denied { reason },
         }
     }

@@ -29,13 +29,9 @@ pub(super) fn check(facts: &Facts<'_>) -> Option<Stop> {
     let entry = facts
         .quarantine
         .iter()
-        .filter(|entry| {
-            entry.sha == *facts.sha && entry.registry == *facts.registry && !entry.is_lifted
-        })
+        .filter(|entry| entry.sha == *facts.sha && entry.registry == *facts.registry && !entry.is_lifted)
         .max_by_key(|entry| entry.at)?;
-    let release = entry
-        .release
-        .map_or_else(String::new, |number| format!(" in release {number}"));
+    let release = entry.release.map_or_else(String::new, |number| format!(" in release {number}"));
     let message = format!(
         "{} failed on {} at {}{release} ({}); a newer commit, a change of the registry or `trueup retry` lifts it",
         facts.sha.short(),
@@ -45,9 +41,5 @@ pub(super) fn check(facts: &Facts<'_>) -> Option<Stop> {
     );
     let mut reason = Reason::new(ReasonCode::Quarantined, message);
     reason.evidence.clone_from(&entry.reason.evidence);
-    Some(Stop::Hold {
-        reason,
-        until: None,
-        link: None,
-    })
+    Some(Stop::Hold { reason, until: None, link: None })
 }

@@ -13,10 +13,7 @@ const NOW: &str = "2026-11-30T10:00:00Z";
 const APPROVAL: &str = include_str!("../../testdata/gate/approval.toml");
 const ADMISSION: [(&str, &str); 3] = [
     ("freeze", include_str!("../../testdata/gate/freeze.toml")),
-    (
-        "quarantine",
-        include_str!("../../testdata/gate/quarantine.toml"),
-    ),
+    ("quarantine", include_str!("../../testdata/gate/quarantine.toml")),
     ("checks", include_str!("../../testdata/gate/checks.toml")),
 ];
 
@@ -42,12 +39,8 @@ fn verdict(case: &mut Case, is_about_ci: bool) -> Verdict {
     let target = TargetName::new("shop".parse().unwrap(), "prod".parse().unwrap());
     let branch: BranchName = "main".parse().unwrap();
     let ci = knowledge(case);
-    let pin = case.pin.as_ref().map(|pin| Pin {
-        sha: sha(pin.sha),
-        by: pin.by.clone(),
-        at: pin.at,
-        note: pin.note.clone(),
-    });
+    let pin =
+        case.pin.as_ref().map(|pin| Pin { sha: sha(pin.sha), by: pin.by.clone(), at: pin.at, note: pin.note.clone() });
     let facts = Facts {
         target: &target,
         policy: &policy(case, is_about_ci),
@@ -64,12 +57,7 @@ fn verdict(case: &mut Case, is_about_ci: bool) -> Verdict {
     };
     let verdict = admit(&facts, NOW.parse().unwrap());
     if let Verdict::Admitted(admitted) = &verdict {
-        assert_eq!(
-            (admitted.target(), admitted.sha()),
-            (&target, facts.sha),
-            "{}",
-            case.name
-        );
+        assert_eq!((admitted.target(), admitted.sha()), (&target, facts.sha), "{}", case.name);
     }
     verdict
 }
@@ -77,9 +65,7 @@ fn verdict(case: &mut Case, is_about_ci: bool) -> Verdict {
 fn proof(ci: &CiProof) -> String {
     match ci {
         CiProof::NotRequired => "not required".to_owned(),
-        CiProof::Green {
-            number, attempt, ..
-        } => format!("green {number}.{attempt}"),
+        CiProof::Green { number, attempt, .. } => format!("green {number}.{attempt}"),
         CiProof::NothingChanged => "nothing changed".to_owned(),
     }
 }
@@ -87,27 +73,13 @@ fn proof(ci: &CiProof) -> String {
 fn assert_answers(case: &Case, verdict: &Verdict) {
     let (word, reason, until, link) = match verdict {
         Verdict::Admitted(admitted) => {
-            assert_eq!(
-                proof(admitted.ci()),
-                case.proof.as_deref().unwrap_or("not required"),
-                "{}",
-                case.name
-            );
+            assert_eq!(proof(admitted.ci()), case.proof.as_deref().unwrap_or("not required"), "{}", case.name);
             ("admitted", None, None, None)
         }
-        Verdict::Held {
-            reason,
-            until,
-            link,
-        } => ("held", Some(reason), *until, link.clone()),
+        Verdict::Held { reason, until, link } => ("held", Some(reason), *until, link.clone()),
         Verdict::Denied { reason } => ("denied", Some(reason), None, None),
     };
-    assert_eq!(
-        (word, reason.map(|reason| reason.code)),
-        (case.verdict.as_str(), case.code),
-        "{}",
-        case.name
-    );
+    assert_eq!((word, reason.map(|reason| reason.code)), (case.verdict.as_str(), case.code), "{}", case.name);
     if case.any_until {
         assert!(until.is_some(), "{}", case.name);
     } else {
@@ -116,21 +88,14 @@ fn assert_answers(case: &Case, verdict: &Verdict) {
     assert_eq!(link, case.link, "{}", case.name);
     for part in &case.says {
         let message = reason.map_or("", |reason| reason.message.as_str());
-        assert!(
-            message.contains(part),
-            "{}: `{part}` is not in: {message}",
-            case.name
-        );
+        assert!(message.contains(part), "{}: `{part}` is not in: {message}", case.name);
     }
 }
 
 fn cases() -> impl Iterator<Item = (bool, Case)> {
     ADMISSION.into_iter().flat_map(|(file, text)| {
         let table: Table<Case> = toml::from_str(text).unwrap();
-        table
-            .case
-            .into_iter()
-            .map(move |case| (file == "checks", case))
+        table.case.into_iter().map(move |case| (file == "checks", case))
     })
 }
 
@@ -154,30 +119,16 @@ fn consent_answers_as_its_table_says() {
         let consent = consent(case.approve, &plan, &decisions);
         let (word, reason) = match &consent {
             Consent::Given(consented) => {
-                assert_eq!(
-                    (consented.plan(), consented.by()),
-                    (plan.as_str(), case.by.as_deref()),
-                    "{}",
-                    case.name
-                );
+                assert_eq!((consented.plan(), consented.by()), (plan.as_str(), case.by.as_deref()), "{}", case.name);
                 ("given", None)
             }
             Consent::Held { reason } => ("held", Some(reason)),
             Consent::Denied { reason } => ("denied", Some(reason)),
         };
-        assert_eq!(
-            (word, reason.map(|reason| reason.code)),
-            (case.consent.as_str(), case.code),
-            "{}",
-            case.name
-        );
+        assert_eq!((word, reason.map(|reason| reason.code)), (case.consent.as_str(), case.code), "{}", case.name);
         for part in &case.says {
             let message = reason.map_or("", |reason| reason.message.as_str());
-            assert!(
-                message.contains(part),
-                "{}: `{part}` is not in: {message}",
-                case.name
-            );
+            assert!(message.contains(part), "{}: `{part}` is not in: {message}", case.name);
         }
     }
 }
@@ -186,9 +137,7 @@ fn consent_answers_as_its_table_says() {
 fn every_reason_the_gate_can_give_has_a_case_and_no_case_gives_another() {
     let admission = cases().filter_map(|(_, case)| case.code);
     let approval: Table<ApprovalCase> = toml::from_str(APPROVAL).unwrap();
-    let given: BTreeSet<ReasonCode> = admission
-        .chain(approval.case.into_iter().filter_map(|case| case.code))
-        .collect();
+    let given: BTreeSet<ReasonCode> = admission.chain(approval.case.into_iter().filter_map(|case| case.code)).collect();
     assert_eq!(given, REASONS.iter().copied().collect());
 }
 

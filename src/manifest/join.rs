@@ -34,10 +34,7 @@ pub fn desired(
     let (policy, uid) = host_policy(project, label).map_err(|problem| refused(*problem))?;
     let list = contradictions(manifest, project, &target, policy);
     if !list.is_empty() {
-        return Err(Problems {
-            file: "app.toml".to_owned(),
-            list,
-        });
+        return Err(Problems { file: "app.toml".to_owned(), list });
     }
     let image = ImageRequest {
         reference: format!("huta-build/{}:{}", project.name, commit.revision.short()),
@@ -64,10 +61,7 @@ pub fn desired(
     })
 }
 
-fn host_policy<'p>(
-    project: &'p Project,
-    label: &TargetLabel,
-) -> Result<(&'p HostPolicy, u32), Box<Problem>> {
+fn host_policy<'p>(project: &'p Project, label: &TargetLabel) -> Result<(&'p HostPolicy, u32), Box<Problem>> {
     let name = &project.name;
     let problem = |message: String, why: &str, fix: &str| {
         Box::new(Problem {
@@ -100,12 +94,7 @@ fn host_policy<'p>(
     }
 }
 
-fn contradictions(
-    manifest: &AppManifest,
-    project: &Project,
-    target: &TargetName,
-    policy: &HostPolicy,
-) -> Vec<Problem> {
+fn contradictions(manifest: &AppManifest, project: &Project, target: &TargetName, policy: &HostPolicy) -> Vec<Problem> {
     let mut list = Vec::new();
     if manifest.project != project.name {
         list.push(Problem {
@@ -120,21 +109,14 @@ fn contradictions(
         list.push(Problem {
             place: None,
             key: format!("components.{}.data", manifest.component),
-            message: format!(
-                "app.toml mounts data at {}, but the host registry gives {target} no data",
-                data.mount
-            ),
+            message: format!("app.toml mounts data at {}, but the host registry gives {target} no data", data.mount),
             why: "the size of a volume and its backup are the operator's to decide".to_owned(),
-            fix: "ask the operator for `data = { size = … }`, or set `state.kind = \"none\"`"
-                .to_owned(),
+            fix: "ask the operator for `data = { size = … }`, or set `state.kind = \"none\"`".to_owned(),
         });
     }
     list
 }
 
 fn refused(problem: Problem) -> Problems {
-    Problems {
-        file: "app.toml".to_owned(),
-        list: vec![problem],
-    }
+    Problems { file: "app.toml".to_owned(), list: vec![problem] }
 }

@@ -42,13 +42,7 @@ pub enum SilenceKind {
 
 impl Answer {
     /// The values of every line of one header; `name` in lower case.
-    pub fn header<'answer>(
-        &'answer self,
-        name: &'answer str,
-    ) -> impl Iterator<Item = &'answer str> {
-        self.headers
-            .iter()
-            .filter(move |(known, _)| known == name)
-            .map(|(_, value)| value.as_str())
+    pub fn header<'answer>(&'answer self, name: &'answer str) -> impl Iterator<Item = &'answer str> {
+        self.headers.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 }

@@ -176,12 +176,7 @@ impl Moves<'_> {
     fn converge(&self, exclusive: bool) -> Vec<Step> {
         let documents = self.documents;
         let mut steps = vec![
-            Step::Preflight {
-                slot: self.slot,
-                port: self.port(),
-                free_bytes: FREE_BYTES,
-                free_inodes: FREE_INODES,
-            },
+            Step::Preflight { slot: self.slot, port: self.port(), free_bytes: FREE_BYTES, free_inodes: FREE_INODES },
             Step::EnsureNetwork { network: documents.network.clone() },
             Step::EnsureIsolation { network: documents.network.clone() },
             Step::EnsureVhost { vhost: documents.vhost.clone() },
@@ -343,7 +338,10 @@ impl Moves<'_> {
             held.push("data is never reverted: what the new release wrote stays".to_owned());
         }
         if let Some(old) = self.old_container() {
-            held.push(format!("slot {old} is stopped after {} s and kept: it can be started again", self.desired.policy.drain_seconds));
+            held.push(format!(
+                "slot {old} is stopped after {} s and kept: it can be started again",
+                self.desired.policy.drain_seconds
+            ));
         }
         held.push(format!("images beyond keep_releases = {} are untagged", self.desired.policy.keep_releases));
         held

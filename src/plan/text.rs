@@ -8,9 +8,15 @@ impl fmt::Display for Step {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Preflight { slot, port, free_bytes, .. } => {
-                write!(formatter, "check that port {port} of slot {slot} is free, and {} MiB of disk", free_bytes / 1_048_576)
+                write!(
+                    formatter,
+                    "check that port {port} of slot {slot} is free, and {} MiB of disk",
+                    free_bytes / 1_048_576
+                )
             }
-            Self::EnsureNetwork { network } => write!(formatter, "make the bridge {} ({})", network.bridge, network.name),
+            Self::EnsureNetwork { network } => {
+                write!(formatter, "make the bridge {} ({})", network.bridge, network.name)
+            }
             Self::EnsureIsolation { network } => write!(formatter, "close every way out of {}", network.bridge),
             Self::EnsureVhost { vhost } => {
                 write!(formatter, "write the vhost {} for {}", vhost.file, vhost.hosts.join(", "))

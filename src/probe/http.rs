@@ -78,23 +78,11 @@ impl HttpProbeClient {
         let key = Key {
             connect: probe.connect,
             is_direct: probe.connect.is_some() || is_loopback(&url),
-            trust: if url.scheme() == "http" {
-                TrustKey::Nothing
-            } else {
-                TrustKey::from(&probe.trust)
-            },
+            trust: if url.scheme() == "http" { TrustKey::Nothing } else { TrustKey::from(&probe.trust) },
         };
-        let client = self.client(key).map_err(|detail| Silence {
-            kind: SilenceKind::Tls,
-            detail,
-        })?;
+        let client = self.client(key).map_err(|detail| Silence { kind: SilenceKind::Tls, detail })?;
         let headers = headers(probe, host).map_err(Silence::invalid)?;
-        let response = client
-            .get(url)
-            .headers(headers)
-            .send()
-            .await
-            .map_err(|error| Silence::from(&error))?;
+        let response = client.get(url).headers(headers).send().await.map_err(|error| Silence::from(&error))?;
         read(response, probe.body_limit).await
     }
 }
@@ -104,16 +92,10 @@ impl Probe for HttpProbeClient {
     async fn get(&self, probe: &HttpProbe) -> Sample {
         match tokio::time::timeout(probe.timeout, self.sample(probe)).await {
             Ok(Ok(answer)) => Sample::Answer(answer),
-            Ok(Err(silence)) => Sample::Silence {
-                kind: silence.kind,
-                detail: silence.detail,
-            },
+            Ok(Err(silence)) => Sample::Silence { kind: silence.kind, detail: silence.detail },
             Err(_) => {
                 let detail = format!("no whole answer within {} ms", probe.timeout.as_millis());
-                Sample::Silence {
-                    kind: SilenceKind::Timeout,
-                    detail,
-                }
+                Sample::Silence { kind: SilenceKind::Timeout, detail }
             }
         }
     }
@@ -127,10 +109,7 @@ struct Silence {
 impl Silence {
     /// A probe that cannot be sent: nobody is reached.
     fn invalid(detail: String) -> Self {
-        Self {
-            kind: SilenceKind::Connection,
-            detail,
-        }
+        Self { kind: SilenceKind::Connection, detail }
     }
 }
 
@@ -154,20 +133,13 @@ impl From<&reqwest::Error> for Silence {
         // The outermost says only "error sending request for url"; the innermost says what happened.
         let mut words: Vec<String> = chain.iter().skip(1).map(ToString::to_string).collect();
         words.dedup();
-        Self {
-            kind,
-            detail: words.join(": "),
-        }
+        Self { kind, detail: words.join(": ") }
     }
 }
 
 /// The cause of an error; an I/O error's own inner error is its cause too.
-fn below<'error>(
-    link: &'error (dyn StdError + 'static),
-) -> Option<&'error (dyn StdError + 'static)> {
-    let inner = link
-        .downcast_ref::<std::io::Error>()
-        .and_then(std::io::Error::get_ref);
+fn below<'error>(link: &'error (dyn StdError + 'static)) -> Option<&'error (dyn StdError + 'static)> {
+    let inner = link.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
     match inner {
         Some(inner) => Some(inner),
         None => link.source(),
@@ -187,21 +159,14 @@ fn destination(probe: &HttpProbe) -> Result<(Url, Option<String>), String> {
         return Ok((url, None));
     };
     let host = url.host_str().unwrap_or_default().to_owned();
-    let is_address = host
-        .trim_start_matches('[')
-        .trim_end_matches(']')
-        .parse::<IpAddr>()
-        .is_ok();
+    let is_address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok();
     let has_port = url.port().is_some();
     if !is_address && !has_port {
         return Ok((url, None));
     }
-    let authority = url
-        .port()
-        .map_or_else(|| host.clone(), |port| format!("{host}:{port}"));
+    let authority = url.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}"));
     let moved = if is_address {
-        url.set_ip_host(connect.ip())
-            .and_then(|()| url.set_port(Some(connect.port())))
+        url.set_ip_host(connect.ip()).and_then(|()| url.set_port(Some(connect.port())))
     } else {
         url.set_port(None)
     };
@@ -210,27 +175,18 @@ fn destination(probe: &HttpProbe) -> Result<(Url, Option<String>), String> {
 }
 
 fn is_loopback(url: &Url) -> bool {
-    let host = url
-        .host_str()
-        .unwrap_or_default()
-        .trim_start_matches('[')
-        .trim_end_matches(']');
+    let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 fn headers(probe: &HttpProbe, host: Option<String>) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     if let Some(host) = host {
-        headers.insert(
-            HOST,
-            HeaderValue::from_str(&host).map_err(|error| error.to_string())?,
-        );
+        headers.insert(HOST, HeaderValue::from_str(&host).map_err(|error| error.to_string())?);
     }
     for (name, value) in &probe.headers {
-        let name = HeaderName::from_bytes(name.as_bytes())
-            .map_err(|error| format!("header `{name}`: {error}"))?;
-        let value =
-            HeaderValue::from_str(value).map_err(|error| format!("header `{name}`: {error}"))?;
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|error| format!("header `{name}`: {error}"))?;
+        let value = HeaderValue::from_str(value).map_err(|error| format!("header `{name}`: {error}"))?;
         headers.insert(name, value);
     }
     Ok(headers)
@@ -242,28 +198,12 @@ async fn read(mut response: Response, limit: usize) -> Result<Answer, Silence> {
     let headers = response
         .headers()
         .iter()
-        .map(|(name, value)| {
-            (
-                name.as_str().to_owned(),
-                String::from_utf8_lossy(value.as_bytes()).into_owned(),
-            )
-        })
+        .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
         .collect();
-    let mut answer = Answer {
-        status,
-        headers,
-        body: Vec::new(),
-        is_truncated: false,
-    };
-    while let Some(chunk) = response
-        .chunk()
-        .await
-        .map_err(|error| Silence::from(&error))?
-    {
+    let mut answer = Answer { status, headers, body: Vec::new(), is_truncated: false };
+    while let Some(chunk) = response.chunk().await.map_err(|error| Silence::from(&error))? {
         let room = limit.saturating_sub(answer.body.len());
-        answer
-            .body
-            .extend_from_slice(chunk.get(..room).unwrap_or(&chunk));
+        answer.body.extend_from_slice(chunk.get(..room).unwrap_or(&chunk));
         if chunk.len() > room {
             answer.is_truncated = true;
             break;
@@ -278,9 +218,7 @@ fn build(key: &Key) -> Result<Client, String> {
         .redirect(reqwest::redirect::Policy::none())
         .referer(false)
         .pool_max_idle_per_host(0)
-        .dns_resolver(Arc::new(Resolver {
-            connect: key.connect,
-        }));
+        .dns_resolver(Arc::new(Resolver { connect: key.connect }));
     if key.is_direct {
         builder = builder.no_proxy();
     }
@@ -288,15 +226,12 @@ fn build(key: &Key) -> Result<Client, String> {
         TrustKey::System => builder,
         TrustKey::Nothing => builder.tls_certs_only([]),
         TrustKey::AlsoRoots(pem) => {
-            let roots = reqwest::Certificate::from_pem_bundle(pem.as_bytes())
-                .map_err(|error| error.to_string())?;
+            let roots = reqwest::Certificate::from_pem_bundle(pem.as_bytes()).map_err(|error| error.to_string())?;
             builder.tls_certs_merge(roots)
         }
         TrustKey::Exactly(pem) => builder.tls_backend_preconfigured(exactly(pem)?),
     };
-    builder
-        .build()
-        .map_err(|error| Silence::from(&error).detail)
+    builder.build().map_err(|error| Silence::from(&error).detail)
 }
 
 impl From<&Trust> for TrustKey {
@@ -331,19 +266,15 @@ impl Resolve for Resolver {
                 return Ok(only);
             }
             let name = name.as_str().to_owned();
-            let found = tokio::net::lookup_host((name.as_str(), 0))
-                .await
-                .map(Iterator::collect::<Vec<_>>);
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await.map(Iterator::collect::<Vec<_>>);
             match found {
                 Ok(found) => {
                     let found: Addrs = Box::new(found.into_iter());
                     Ok(found)
                 }
                 Err(error) => {
-                    let unresolved: Box<dyn StdError + Send + Sync> = Box::new(Unresolved {
-                        name,
-                        reason: error.to_string(),
-                    });
+                    let unresolved: Box<dyn StdError + Send + Sync> =
+                        Box::new(Unresolved { name, reason: error.to_string() });
                     Err(unresolved)
                 }
             }

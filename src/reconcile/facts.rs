@@ -55,12 +55,7 @@ impl Pass<'_> {
         Ok(pin.or(seen).filter(|wanted| *wanted == live.new.revision))
     }
 
-    async fn branch_gone(
-        &self,
-        subject: &Subject,
-        seen: Option<ObservedRef>,
-        now: Timestamp,
-    ) -> Result<Stop, Halt> {
+    async fn branch_gone(&self, subject: &Subject, seen: Option<ObservedRef>, now: Timestamp) -> Result<Stop, Halt> {
         let branch = self.branch(subject);
         let message = format!(
             "`{branch}` does not exist in {}: what runs keeps running, and the branch is taken up again when it returns",
@@ -133,7 +128,12 @@ impl Pass<'_> {
         }
     }
 
-    fn gate_facts<'f>(&'f self, subject: &'f Subject, wanted: &'f Sha, quarantine: &'f [gate::Quarantine]) -> Facts<'f> {
+    fn gate_facts<'f>(
+        &'f self,
+        subject: &'f Subject,
+        wanted: &'f Sha,
+        quarantine: &'f [gate::Quarantine],
+    ) -> Facts<'f> {
         Facts {
             target: self.target,
             policy: &subject.policy,
@@ -189,8 +189,7 @@ impl Pass<'_> {
         let now = self.ports.clock.now();
         let known = self.ports.store.ci(self.target, wanted).await?;
         let branch = self.branch(subject);
-        let asked =
-            self.ports.checks.runs(&subject.project.repo, &subject.policy.ci_workflow, (branch, wanted)).await;
+        let asked = self.ports.checks.runs(&subject.project.repo, &subject.policy.ci_workflow, (branch, wanted)).await;
         Ok(Some(CiKnowledge {
             sha: wanted.clone(),
             first_asked: known.map_or(now, |known| known.first_asked_at),
@@ -251,12 +250,7 @@ impl Pass<'_> {
         self.note(("Ready", is_ready), reason, message).await.map(|_| ())
     }
 
-    pub(super) async fn note(
-        &self,
-        (kind, is_true): (&str, bool),
-        reason: &str,
-        message: &str,
-    ) -> Result<bool, Halt> {
+    pub(super) async fn note(&self, (kind, is_true): (&str, bool), reason: &str, message: &str) -> Result<bool, Halt> {
         let condition = Condition {
             kind: kind.to_owned(),
             is_true,

@@ -5,16 +5,16 @@ mod documents;
 pub mod drift;
 mod facts;
 pub mod pass;
+pub mod ports;
 mod prepare;
 pub mod preview;
 pub mod progress;
+mod proof;
 pub mod queue;
 pub mod resume;
-pub mod worker;
-pub mod ports;
-mod proof;
 pub mod run;
 mod steps;
+pub mod worker;
 
 use jiff::Timestamp;
 

@@ -191,11 +191,7 @@ impl Pass<'_> {
         let catalog = self.ports.catalog.borrow().clone();
         let Some((project, policy)) = catalog.find(self.target) else {
             let message = "the registry no longer names this target: it keeps serving and keeps its hosts and ports; `trueup remove` takes it down";
-            return Err(Stop::Held {
-                reason: Reason::new(ReasonCode::Orphaned, message),
-                until: None,
-                plan: None,
-            });
+            return Err(Stop::Held { reason: Reason::new(ReasonCode::Orphaned, message), until: None, plan: None });
         };
         self.nobody_must_look().await?;
         Ok(Subject {
@@ -234,7 +230,9 @@ impl Pass<'_> {
     /// The cheap end of most passes: nothing is fetched, no engine is asked.
     pub(super) fn is_converged(&self, subject: &Subject, wanted: &Sha) -> Result<(), Stop> {
         match &subject.serving {
-            Some(live) if !self.memory.heal && live.new.revision == *wanted && live.new.registry == subject.registry => {
+            Some(live)
+                if !self.memory.heal && live.new.revision == *wanted && live.new.registry == subject.registry =>
+            {
                 Err(Stop::Converged {
                     revision: wanted.clone(),
                     release: live.number,
@@ -381,10 +379,8 @@ impl Pass<'_> {
     ) -> Result<ReleaseRecord, Stop> {
         let store = &self.ports.store;
         store.put_manifest(&manifest).await?;
-        let desired = serde_json::to_value(&prepared.desired).map_err(|error| Halt::Plan {
-            id: prepared.id.clone(),
-            detail: format!("its desired state: {error}"),
-        })?;
+        let desired = serde_json::to_value(&prepared.desired)
+            .map_err(|error| Halt::Plan { id: prepared.id.clone(), detail: format!("its desired state: {error}") })?;
         let new = NewRelease {
             target: self.target.clone(),
             revision: prepared.desired.revision.clone(),

@@ -38,8 +38,7 @@ pub struct Preview {
 pub async fn preview(ports: &Ports, target: &TargetName, sha: Option<&Sha>) -> Result<Preview, Halt> {
     let (_keep, interrupts) = watch::channel(Interrupt::None);
     let mut memory = Memory::default();
-    let mut pass =
-        Pass { ports, target, wake: Wake::PERSON, interrupts, memory: &mut memory, is_preview: true };
+    let mut pass = Pass { ports, target, wake: Wake::PERSON, interrupts, memory: &mut memory, is_preview: true };
     match pass.planned(sha).await {
         Ok(preview) => Ok(preview),
         Err(Stop::Halt(halt)) => Err(halt),
@@ -126,8 +125,7 @@ fn words(plan: &Plan) -> Vec<String> {
         ("undo before the switch", &plan.undo_before),
         ("undo after the switch", &plan.undo_after),
     ];
-    let steps = sections
-        .into_iter()
-        .flat_map(|(section, steps)| steps.iter().map(move |step| format!("{section}: {step}")));
+    let steps =
+        sections.into_iter().flat_map(|(section, steps)| steps.iter().map(move |step| format!("{section}: {step}")));
     steps.chain(plan.held.iter().map(|held| format!("note: {held}"))).collect()
 }

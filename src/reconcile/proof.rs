@@ -88,7 +88,9 @@ impl Run {
         let probe = HttpProbe { url: format!("http://127.0.0.1:{port}{path}"), ..slot_way(*port).health(path) };
         let (mut began, mut restarts) = (self.now(), 0);
         loop {
-            if section == Section::Converge && let Some(why) = self.superseded()? {
+            if section == Section::Converge
+                && let Some(why) = self.superseded()?
+            {
                 return Ok(Err(StepError::stalled(why)));
             }
             let sample = self.ports.probe.get(&probe).await;
@@ -290,12 +292,7 @@ impl Run {
         }
     }
 
-    async fn public_sample(
-        &self,
-        host: &str,
-        check: Option<&SmokeCheck>,
-        health: &str,
-    ) -> Result<Sample, StepError> {
+    async fn public_sample(&self, host: &str, check: Option<&SmokeCheck>, health: &str) -> Result<Sample, StepError> {
         let direct;
         let way = match self.ports.settings.public_checks {
             PublicChecks::Direct => {

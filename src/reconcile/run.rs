@@ -10,9 +10,7 @@ use crate::model::desired::DesiredState;
 use crate::model::{Class, Fault, ImageId, Reason, ReasonCode, TargetName};
 use crate::plan::{Plan, Step};
 use crate::release::{Event, Phase};
-use crate::store::record::{
-    AuditEvent, JournalEntry, QuarantineEntry, ReleaseRecord, Section, StepState,
-};
+use crate::store::record::{AuditEvent, JournalEntry, QuarantineEntry, ReleaseRecord, Section, StepState};
 use crate::verify::{Healthy, Verified};
 
 use super::ports::{Halt, Interrupt, Interrupts, Ports, StepError};
@@ -104,11 +102,9 @@ impl Run {
                     self.retire().await?;
                     return Ok(self.record);
                 }
-                Phase::Live
-                | Phase::NothingActivated(_)
-                | Phase::Reverted(_)
-                | Phase::Refused(_)
-                | Phase::Stuck(_) => return Ok(self.record),
+                Phase::Live | Phase::NothingActivated(_) | Phase::Reverted(_) | Phase::Refused(_) | Phase::Stuck(_) => {
+                    return Ok(self.record);
+                }
             }
         }
     }
@@ -164,9 +160,8 @@ impl Run {
             return Ok(Ok(()));
         }
         let steps = self.steps(Section::Converge);
-        let questions = (0_u32..)
-            .zip(steps)
-            .filter(|(_, step)| matches!(step, Step::AwaitHealth { .. } | Step::SmokeSlot { .. }));
+        let questions =
+            (0_u32..).zip(steps).filter(|(_, step)| matches!(step, Step::AwaitHealth { .. } | Step::SmokeSlot { .. }));
         for (ordinal, step) in questions {
             if let Err(error) = self.one(Section::Converge, ordinal, &step).await? {
                 return Ok(Err(error));
@@ -237,11 +232,7 @@ impl Run {
         let text = step.to_string();
         let line = Line { section, ordinal, text: &text };
         self.write(&line, StepState::Intent, None).await?;
-        self.tell(Progress::Step {
-            target: self.target().clone(),
-            release: self.record.number,
-            text: text.clone(),
-        });
+        self.tell(Progress::Step { target: self.target().clone(), release: self.record.number, text: text.clone() });
         let began = self.now();
         let result = self.patiently(section, step, began).await?;
         match result {
@@ -249,7 +240,11 @@ impl Run {
                 self.write(&line, StepState::Done, note).await?;
                 self.done.insert((section, ordinal));
                 let elapsed_ms = super::millis_between(began, self.now());
-                self.tell(Progress::StepDone { target: self.target().clone(), release: self.record.number, elapsed_ms });
+                self.tell(Progress::StepDone {
+                    target: self.target().clone(),
+                    release: self.record.number,
+                    elapsed_ms,
+                });
                 Ok(Ok(()))
             }
             Err(error) => {

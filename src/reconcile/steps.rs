@@ -116,8 +116,7 @@ impl Run {
         let name = format!("{}.{}.{}.tar", self.target().project, self.target().target, self.record.number);
         let archive = directory.join(name);
         prepare_private(&directory, &archive).await?;
-        let export =
-            Export { context: &image.context, to: &archive, limit: image.policy.build.context_limit_bytes };
+        let export = Export { context: &image.context, to: &archive, limit: image.policy.build.context_limit_bytes };
         let repo = &self.ports.repository(self.target()).ok_or_else(|| {
             StepError::stalled(Reason::new(ReasonCode::Orphaned, "the target is no longer in the registry"))
         })?;

@@ -310,7 +310,9 @@ impl Worker {
             }
             Ok(Ok(drift::Look::Compared(found))) if found.is_empty() => self.heals = Heals::default(),
             Ok(Ok(_)) => {}
-            Ok(Err(error)) => tracing::warn!(target = %self.target, reason = %error.reason, "drift cannot be looked for"),
+            Ok(Err(error)) => {
+                tracing::warn!(target = %self.target, reason = %error.reason, "drift cannot be looked for")
+            }
             Err(halt) => tracing::error!(target = %self.target, error = %chain(&halt), "drift cannot be recorded"),
         }
     }

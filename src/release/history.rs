@@ -71,10 +71,7 @@ pub fn resume(release: &ReleaseRecord, shape: &PlanShape, journal: &[JournalEntr
     };
     match &release.phase {
         // Nothing was recorded as begun: the whole list is run, whatever its lines say.
-        Phase::Planned if shape.converge > 0 => Resume::Continue {
-            section: Section::Converge,
-            ordinal: 0,
-        },
+        Phase::Planned if shape.converge > 0 => Resume::Continue { section: Section::Converge, ordinal: 0 },
         Phase::Planned => Resume::Advance(Event::Started),
         Phase::Converging => go_on(Section::Converge, Event::Converged),
         Phase::Verifying => go_on(Section::Converge, Event::Verified),
@@ -84,18 +81,13 @@ pub fn resume(release: &ReleaseRecord, shape: &PlanShape, journal: &[JournalEntr
         Phase::Reverting(_) => go_on(Section::UndoAfter, Event::Undone),
         Phase::Live if release.retired_at.is_none() => {
             match first_not_done(release, shape, (Section::Retire, journal)) {
-                Some(ordinal) => Resume::Continue {
-                    section: Section::Retire,
-                    ordinal,
-                },
+                Some(ordinal) => Resume::Continue { section: Section::Retire, ordinal },
                 None => Resume::NoteRetired,
             }
         }
-        Phase::Live
-        | Phase::NothingActivated(_)
-        | Phase::Reverted(_)
-        | Phase::Refused(_)
-        | Phase::Stuck(_) => Resume::Nothing,
+        Phase::Live | Phase::NothingActivated(_) | Phase::Reverted(_) | Phase::Refused(_) | Phase::Stuck(_) => {
+            Resume::Nothing
+        }
     }
 }
 
@@ -121,16 +113,11 @@ fn first_not_done(
 /// `keep_releases` (ruling 40).
 #[must_use]
 pub fn rollback_candidates(releases: &[ReleaseRecord]) -> Vec<&ReleaseRecord> {
-    let mut live: Vec<&ReleaseRecord> = releases
-        .iter()
-        .filter(|release| release.phase == Phase::Live)
-        .collect();
+    let mut live: Vec<&ReleaseRecord> = releases.iter().filter(|release| release.phase == Phase::Live).collect();
     live.sort_by_key(|release| std::cmp::Reverse(release.number));
     let mut seen: BTreeSet<&Sha> = BTreeSet::new();
-    let mut candidates: Vec<&ReleaseRecord> = live
-        .into_iter()
-        .filter(|release| seen.insert(&release.new.revision))
-        .collect();
+    let mut candidates: Vec<&ReleaseRecord> =
+        live.into_iter().filter(|release| seen.insert(&release.new.revision)).collect();
     if !candidates.is_empty() {
         candidates.remove(0);
     }

@@ -116,10 +116,7 @@ impl Phase {
                 | E::UndoFailed(_)
                 | E::Refused(_)),
             ) => {
-                return Err(IllegalTransition {
-                    from: Box::new(from),
-                    event: Box::new(event),
-                });
+                return Err(IllegalTransition { from: Box::new(from), event: Box::new(event) });
             }
         })
     }
@@ -153,12 +150,7 @@ impl Phase {
             | Self::Reverted(why)
             | Self::Refused(why)
             | Self::Stuck(why) => Some(why),
-            Self::Planned
-            | Self::Converging
-            | Self::Verifying
-            | Self::Switching
-            | Self::Proving
-            | Self::Live => None,
+            Self::Planned | Self::Converging | Self::Verifying | Self::Switching | Self::Proving | Self::Live => None,
         }
     }
 
@@ -167,9 +159,7 @@ impl Phase {
     pub fn outcome(&self) -> Option<Outcome> {
         match self {
             Self::Live => Some(Outcome::Live),
-            Self::NothingActivated(why) if why.code == ReasonCode::Superseded => {
-                Some(Outcome::Superseded)
-            }
+            Self::NothingActivated(why) if why.code == ReasonCode::Superseded => Some(Outcome::Superseded),
             Self::NothingActivated(_) => Some(Outcome::NothingActivated),
             Self::Reverted(_) => Some(Outcome::Reverted),
             Self::Refused(_) => Some(Outcome::Refused),
@@ -295,11 +285,7 @@ mod tests {
                 "{phase}: the way back is chosen by whether the traffic may have moved"
             );
             let undone = undoing.clone().on(Event::Undone).expect("an undo can end");
-            let wanted = if phase.is_after_switch() {
-                Outcome::Reverted
-            } else {
-                Outcome::NothingActivated
-            };
+            let wanted = if phase.is_after_switch() { Outcome::Reverted } else { Outcome::NothingActivated };
             assert_eq!(undone.outcome(), Some(wanted), "{phase}");
             let stuck = undoing.on(Event::UndoFailed(why())).expect("or fail");
             assert_eq!(stuck.outcome(), Some(Outcome::Stuck), "{phase}");

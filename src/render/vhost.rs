@@ -93,12 +93,7 @@ pub fn vhost_file(target: &TargetName) -> String {
 /// The marker's directory, absolute, below `state_dir`.
 #[must_use]
 pub fn marker_dir(state_dir: &str, target: &TargetName) -> String {
-    format!(
-        "{}/edge/{}/{}",
-        state_dir.trim_end_matches('/'),
-        target.project,
-        target.target
-    )
+    format!("{}/edge/{}/{}", state_dir.trim_end_matches('/'), target.project, target.target)
 }
 
 /// Writes the vhost.
@@ -117,10 +112,7 @@ pub fn vhost(input: &VhostInput<'_>) -> Vhost {
     line(
         &mut text,
         0,
-        &format!(
-            "# Made by trueup for {}; changed only by the registry, and overwritten.",
-            input.target
-        ),
+        &format!("# Made by trueup for {}; changed only by the registry, and overwritten.", input.target),
     );
     line(&mut text, 0, &format!("{} {{", addresses(input)));
     tls(&mut text, &input.tls);
@@ -141,11 +133,7 @@ pub fn vhost(input: &VhostInput<'_>) -> Vhost {
     line(&mut text, 2, &format!("respond \"{NOT_RELEASED_YET}\" 503"));
     line(&mut text, 1, "}");
     line(&mut text, 0, "}");
-    Vhost {
-        file: vhost_file(input.target),
-        hosts: input.hosts.to_vec(),
-        text,
-    }
+    Vhost { file: vhost_file(input.target), hosts: input.hosts.to_vec(), text }
 }
 
 fn addresses(input: &VhostInput<'_>) -> String {
@@ -153,22 +141,14 @@ fn addresses(input: &VhostInput<'_>) -> String {
         VhostTls::Off => "http://",
         VhostTls::OriginCa { .. } | VhostTls::Internal => "",
     };
-    let all: Vec<String> = input
-        .hosts
-        .iter()
-        .map(|host| format!("{scheme}{host}"))
-        .collect();
+    let all: Vec<String> = input.hosts.iter().map(|host| format!("{scheme}{host}")).collect();
     all.join(", ")
 }
 
 fn tls(text: &mut String, tls: &VhostTls) {
     match tls {
         VhostTls::OriginCa { certificate, key } => {
-            line(
-                text,
-                1,
-                &format!("tls {} {}", token(certificate), token(key)),
-            );
+            line(text, 1, &format!("tls {} {}", token(certificate), token(key)));
         }
         VhostTls::Internal => line(text, 1, "tls internal"),
         VhostTls::Off => {}
@@ -181,16 +161,8 @@ fn tls(text: &mut String, tls: &VhostTls) {
 /// the filter everybody could, so there it is always the direct peer.
 fn visitor(text: &mut String, is_cloudflare_only: bool) {
     if is_cloudflare_only {
-        line(
-            text,
-            1,
-            &format!("@loopback remote_ip {}", LOOPBACK.join(" ")),
-        );
-        line(
-            text,
-            1,
-            "request_header @loopback CF-Connecting-IP {remote_host}",
-        );
+        line(text, 1, &format!("@loopback remote_ip {}", LOOPBACK.join(" ")));
+        line(text, 1, "request_header @loopback CF-Connecting-IP {remote_host}");
     } else {
         line(text, 1, "request_header CF-Connecting-IP {remote_host}");
     }
@@ -199,22 +171,10 @@ fn visitor(text: &mut String, is_cloudflare_only: bool) {
 /// `remote_ip` without `forwarded` is the direct peer in every release of Caddy 2: a header never opens
 /// the filter (ruling 32).
 fn filter(text: &mut String) {
-    let ranges: Vec<&str> = LOOPBACK
-        .into_iter()
-        .chain(CLOUDFLARE_IPV4)
-        .chain(CLOUDFLARE_IPV6)
-        .collect();
-    line(
-        text,
-        1,
-        &format!("@outside not remote_ip {}", ranges.join(" ")),
-    );
+    let ranges: Vec<&str> = LOOPBACK.into_iter().chain(CLOUDFLARE_IPV4).chain(CLOUDFLARE_IPV6).collect();
+    line(text, 1, &format!("@outside not remote_ip {}", ranges.join(" ")));
     line(text, 1, "handle @outside {");
-    line(
-        text,
-        2,
-        "respond \"this site answers through Cloudflare only\" 403",
-    );
+    line(text, 2, "respond \"this site answers through Cloudflare only\" 403");
     line(text, 1, "}");
 }
 
@@ -230,11 +190,7 @@ fn slot(text: &mut String, name: &str, marker: &str, port: u16) {
     line(text, 1, &format!("handle @{name} {{"));
     line(text, 2, &format!("reverse_proxy 127.0.0.1:{port} {{"));
     line(text, 3, "flush_interval 10ms");
-    line(
-        text,
-        3,
-        "header_up X-Forwarded-For {header.CF-Connecting-IP}",
-    );
+    line(text, 3, "header_up X-Forwarded-For {header.CF-Connecting-IP}");
     line(text, 3, "header_up X-Real-IP {header.CF-Connecting-IP}");
     line(text, 3, "header_up -Forwarded");
     line(text, 2, "}");
@@ -250,14 +206,8 @@ fn line(text: &mut String, depth: usize, content: &str) {
 /// A Caddyfile token: quoted when it must be.
 fn token(value: &str) -> String {
     let is_plain = !value.is_empty()
-        && value
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'-' | b'_'));
-    if is_plain {
-        value.to_owned()
-    } else {
-        format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
-    }
+        && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'-' | b'_'));
+    if is_plain { value.to_owned() } else { format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\"")) }
 }
 
 #[cfg(test)]
@@ -266,10 +216,7 @@ mod tests {
 
     fn render(tls: VhostTls, is_cloudflare_only: bool, access_log: Option<&str>) -> String {
         let target: TargetName = "shop/prod".parse().unwrap();
-        let hosts = [
-            "shop.example.org".to_owned(),
-            "www.shop.example.org".to_owned(),
-        ];
+        let hosts = ["shop.example.org".to_owned(), "www.shop.example.org".to_owned()];
         let input = VhostInput {
             target: &target,
             hosts: &hosts,
@@ -287,10 +234,7 @@ mod tests {
 
     /// Compares with the file beside the others; `TRUEUP_BLESS=1` writes it.
     fn assert_file(name: &str, text: &str) {
-        let path = format!(
-            "{}/testdata/render/vhost/{name}",
-            env!("CARGO_MANIFEST_DIR")
-        );
+        let path = format!("{}/testdata/render/vhost/{name}", env!("CARGO_MANIFEST_DIR"));
         if std::env::var_os("TRUEUP_BLESS").is_some() {
             std::fs::write(&path, text).unwrap();
         }
@@ -303,10 +247,7 @@ mod tests {
             certificate: "/var/lib/trueup/tls/shop.pem".into(),
             key: "/var/lib/trueup/tls/shop.key".into(),
         };
-        assert_file(
-            "origin-ca.caddy",
-            &render(tls, true, Some("/var/log/caddy/shop.prod.log")),
-        );
+        assert_file("origin-ca.caddy", &render(tls, true, Some("/var/log/caddy/shop.prod.log")));
     }
 
     #[test]

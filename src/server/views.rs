@@ -6,9 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Reason, ReasonCode, ReleaseNumber, Sha, Slot, TargetName};
 use crate::release::Phase;
-use crate::store::record::{
-    AuditEvent, CiRecord, Condition, JournalEntry, Pause, Pin, QuarantineEntry, ReleaseRecord,
-};
+use crate::store::record::{AuditEvent, CiRecord, Condition, JournalEntry, Pause, Pin, QuarantineEntry, ReleaseRecord};
 use crate::store::{Store, StoreError};
 
 /// Releases that a status looks back over.

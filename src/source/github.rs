@@ -85,10 +85,7 @@ struct Credential {
 
 impl fmt::Debug for GithubChecks {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("GithubChecks")
-            .field("api_url", &self.settings.api_url)
-            .finish_non_exhaustive()
+        formatter.debug_struct("GithubChecks").field("api_url", &self.settings.api_url).finish_non_exhaustive()
     }
 }
 
@@ -99,19 +96,9 @@ impl GithubChecks {
     /// # Errors
     /// [`ChecksError`] when the URL is none, or no client can be made (no root certificates).
     pub fn new(settings: GithubSettings, token: Option<Secret>) -> Result<Self, ChecksError> {
-        let origin = settings
-            .api_url
-            .parse()
-            .ok()
-            .and_then(|url: Uri| origin(&url));
+        let origin = settings.api_url.parse().ok().and_then(|url: Uri| origin(&url));
         let origin = origin.ok_or_else(|| {
-            failure(
-                Class::Stalled,
-                format!(
-                    "`api_url` is `{}`, which is no URL with a host",
-                    settings.api_url
-                ),
-            )
+            failure(Class::Stalled, format!("`api_url` is `{}`, which is no URL with a host", settings.api_url))
         })?;
         let credential = Credential::new(&settings.api_url, token)?;
         Ok(Self {
@@ -133,10 +120,7 @@ impl GithubChecks {
         let credential = Arc::new(Credential::new(&self.settings.api_url, token)?);
         lock(&self.pages).keep_only(&credential.key);
         lock(&self.limits).keep_only(&credential.key);
-        *self
-            .credential
-            .write()
-            .unwrap_or_else(PoisonError::into_inner) = credential;
+        *self.credential.write().unwrap_or_else(PoisonError::into_inner) = credential;
         Ok(())
     }
 
@@ -148,21 +132,12 @@ impl GithubChecks {
     }
 
     fn credential(&self) -> Arc<Credential> {
-        Arc::clone(
-            &self
-                .credential
-                .read()
-                .unwrap_or_else(PoisonError::into_inner),
-        )
+        Arc::clone(&self.credential.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// All pages of a list. One with more than [`MAX_PAGES`] is an error: what is missing in a part
     /// of a list must not count as absent (promise P7).
-    async fn list(
-        &self,
-        credential: &Credential,
-        first: String,
-    ) -> Result<Vec<Arc<Page>>, ChecksError> {
+    async fn list(&self, credential: &Credential, first: String) -> Result<Vec<Arc<Page>>, ChecksError> {
         let mut pages = Vec::new();
         let mut next = Some(first);
         while let Some(url) = next.take() {
@@ -171,11 +146,7 @@ impl GithubChecks {
                 return Err(failure(Class::Transient, message));
             }
             let page = self.page(credential, &url).await?;
-            next = page
-                .next
-                .as_deref()
-                .map(|link| self.leads_on(link))
-                .transpose()?;
+            next = page.next.as_deref().map(|link| self.leads_on(link)).transpose()?;
             pages.push(page);
         }
         Ok(pages)
@@ -187,10 +158,7 @@ impl GithubChecks {
         if leads.as_deref() == Some(self.origin.as_str()) {
             return Ok(link.to_owned());
         }
-        let message = format!(
-            "GitHub's next page lies outside {}: it is not followed",
-            self.origin
-        );
+        let message = format!("GitHub's next page lies outside {}: it is not followed", self.origin);
         Err(failure(Class::Transient, message))
     }
 
@@ -198,10 +166,7 @@ impl GithubChecks {
     async fn page(&self, credential: &Credential, url: &str) -> Result<Arc<Page>, ChecksError> {
         let permit = tokio::time::timeout(QUEUE_DEADLINE, self.queue.acquire()).await;
         let Ok(Ok(_permit)) = permit else {
-            let message = format!(
-                "calls to GitHub are queueing for more than {} s",
-                QUEUE_DEADLINE.as_secs()
-            );
+            let message = format!("calls to GitHub are queueing for more than {} s", QUEUE_DEADLINE.as_secs());
             return Err(failure(Class::Transient, message));
         };
         lock(&self.limits).admit(&credential.key, (self.settings.now)())?;
@@ -210,10 +175,7 @@ impl GithubChecks {
         let call = tokio::time::timeout(self.settings.call_deadline, credential.get(url, etag));
         let answer = call.await.map_err(|_| {
             let seconds = self.settings.call_deadline.as_secs_f32();
-            failure(
-                Class::Transient,
-                format!("GitHub did not answer within {seconds} s"),
-            )
+            failure(Class::Transient, format!("GitHub did not answer within {seconds} s"))
         })??;
         let now = (self.settings.now)();
         lock(&self.limits).note(&credential.key, &answer, now);
@@ -240,45 +202,26 @@ impl Checks for GithubChecks {
         let Repository::GitHub { owner, name } = repo else {
             let message = format!("{repo} is a plain remote: GitHub knows no CI run of it");
             let reason = Reason::new(ReasonCode::CiMissing, message);
-            return Err(ChecksError {
-                reason,
-                class: Class::Stalled,
-                until: None,
-            });
+            return Err(ChecksError { reason, class: Class::Stalled, until: None });
         };
         let credential = self.credential();
-        let actions = format!(
-            "/repos/{}/{}/actions/workflows",
-            wire::encode(owner),
-            wire::encode(name)
-        );
-        let pages = self
-            .list(&credential, format!("{actions}?per_page=100"))
-            .await
-            .map_err(about(repo))?;
+        let actions = format!("/repos/{}/{}/actions/workflows", wire::encode(owner), wire::encode(name));
+        let pages = self.list(&credential, format!("{actions}?per_page=100")).await.map_err(about(repo))?;
         let (workflow_id, is_disabled) = match wire::resolve(&pages, workflow) {
             wire::Resolved::One { id, is_disabled } => (id, is_disabled),
             wire::Resolved::Other(facts) => return Ok(facts),
         };
         let branch = wire::encode(branch.as_str());
-        let runs = format!(
-            "{actions}/{workflow_id}/runs?head_sha={sha}&event=push&branch={branch}&per_page=100"
-        );
+        let runs = format!("{actions}/{workflow_id}/runs?head_sha={sha}&event=push&branch={branch}&per_page=100");
         let pages = self.list(&credential, runs).await.map_err(about(repo))?;
-        Ok(wire::facts(
-            &pages,
-            &repo.to_string(),
-            (workflow_id, is_disabled),
-        ))
+        Ok(wire::facts(&pages, &repo.to_string(), (workflow_id, is_disabled)))
     }
 }
 
 impl Credential {
     fn new(api_url: &str, token: Option<Secret>) -> Result<Self, ChecksError> {
         let key = Digest::of(token.as_ref().map_or("", Secret::expose).as_bytes());
-        let is_header = |token: &Secret| {
-            HeaderValue::from_str(token.expose()).is_ok() && !token.expose().is_empty()
-        };
+        let is_header = |token: &Secret| HeaderValue::from_str(token.expose()).is_ok() && !token.expose().is_empty();
         if token.as_ref().is_some_and(|token| !is_header(token)) {
             let message = "GitHub's token is empty or has a line break in it; look at its file";
             return Err(failure(Class::Stalled, message.to_owned()));
@@ -287,54 +230,31 @@ impl Credential {
         if let Some(token) = &token {
             builder = builder.personal_token(token.expose().to_owned());
         }
-        let client = builder
-            .base_uri(api_url)
-            .and_then(|builder| builder.build())
-            .map_err(|error| {
-                failure(
-                    Class::Stalled,
-                    format!("no client for {api_url} can be made: {}", chain(&error)),
-                )
-            })?;
+        let client = builder.base_uri(api_url).and_then(|builder| builder.build()).map_err(|error| {
+            failure(Class::Stalled, format!("no client for {api_url} can be made: {}", chain(&error)))
+        })?;
         Ok(Self { key, token, client })
     }
 
     async fn get(&self, url: &str, etag: Option<&str>) -> Result<Answer, ChecksError> {
         let lost = |error: octocrab::Error| {
-            self.redact(failure(
-                Class::Transient,
-                format!("GitHub could not be asked: {}", chain(&error)),
-            ))
+            self.redact(failure(Class::Transient, format!("GitHub could not be asked: {}", chain(&error))))
         };
         // Built here and not by octocrab's `get`: that one adds the API version that it was made for.
-        let mut request = Request::get(url)
-            .header(ACCEPT, "application/vnd.github+json")
-            .header(API_VERSION_HEADER, API_VERSION);
+        let mut request =
+            Request::get(url).header(ACCEPT, "application/vnd.github+json").header(API_VERSION_HEADER, API_VERSION);
         if let Some(etag) = etag {
             request = request.header(IF_NONE_MATCH, etag);
         }
-        let request = request.body(String::new()).map_err(|error| {
-            failure(
-                Class::Bug,
-                format!("no request can be made of `{url}`: {error}"),
-            )
-        })?;
+        let request = request
+            .body(String::new())
+            .map_err(|error| failure(Class::Bug, format!("no request can be made of `{url}`: {error}")))?;
         let response = self.client.execute(request).await.map_err(lost)?;
         let (parts, body) = response.into_parts();
-        let body = Limited::new(body, MAX_BODY_BYTES)
-            .collect()
-            .await
-            .map_err(|error| {
-                self.redact(failure(
-                    Class::Transient,
-                    format!("GitHub's answer broke off or is too large: {error}"),
-                ))
-            })?;
-        Ok(Answer {
-            status: parts.status,
-            headers: parts.headers,
-            body: body.to_bytes(),
-        })
+        let body = Limited::new(body, MAX_BODY_BYTES).collect().await.map_err(|error| {
+            self.redact(failure(Class::Transient, format!("GitHub's answer broke off or is too large: {error}")))
+        })?;
+        Ok(Answer { status: parts.status, headers: parts.headers, body: body.to_bytes() })
     }
 
     /// Nobody is known to send a token back; should it happen, it ends here (promise P10).
@@ -347,11 +267,7 @@ impl Credential {
 }
 
 fn failure(class: Class, message: String) -> ChecksError {
-    ChecksError {
-        reason: Reason::new(ReasonCode::GithubUnavailable, message),
-        class,
-        until: None,
-    }
+    ChecksError { reason: Reason::new(ReasonCode::GithubUnavailable, message), class, until: None }
 }
 
 /// Names the repository in front of an error.

@@ -61,12 +61,7 @@ pub trait Source: Send + Sync {
     ///
     /// # Errors
     /// [`SourceError`] when it cannot be had.
-    async fn fetch(
-        &self,
-        repo: &Repository,
-        branch: &BranchName,
-        sha: &Sha,
-    ) -> Result<CommitFacts, SourceError>;
+    async fn fetch(&self, repo: &Repository, branch: &BranchName, sha: &Sha) -> Result<CommitFacts, SourceError>;
 
     /// Reads one file at a fetched commit as a blob, at most `limit` bytes.
     ///
@@ -80,12 +75,7 @@ pub trait Source: Send + Sync {
     ///
     /// # Errors
     /// [`SourceError`] when the tree cannot be read or is too large.
-    async fn export(
-        &self,
-        repo: &Repository,
-        sha: &Sha,
-        export: &Export<'_>,
-    ) -> Result<PathBuf, SourceError>;
+    async fn export(&self, repo: &Repository, sha: &Sha, export: &Export<'_>) -> Result<PathBuf, SourceError>;
 
     /// Says whether `old` is `new` or an ancestor of it, deepening the mirror as needed.
     ///
@@ -139,10 +129,7 @@ pub struct ChecksError {
 
 impl From<ChecksError> for SourceError {
     fn from(error: ChecksError) -> Self {
-        Self {
-            reason: error.reason,
-            class: error.class,
-        }
+        Self { reason: error.reason, class: error.class }
     }
 }
 

@@ -124,12 +124,8 @@ impl StoreError {
             Self::Damaged { .. } => {
                 "a store that lost records is never replaced by an empty one: what runs would look unknown"
             }
-            Self::NewerSchema { .. } => {
-                "an older trueup would not understand what the newer one recorded"
-            }
-            Self::OlderSchema { .. } => {
-                "only the daemon brings the schema forward; a reader never writes"
-            }
+            Self::NewerSchema { .. } => "an older trueup would not understand what the newer one recorded",
+            Self::OlderSchema { .. } => "only the daemon brings the schema forward; a reader never writes",
             Self::Corrupt { .. } => "a record that reads wrongly is never replaced by a guess",
             Self::Unknown { .. } | Self::ReadOnly { .. } => "this is a bug in trueup",
             Self::Locked { .. } => "two daemons on one store would undo each other's releases",
@@ -143,19 +139,13 @@ impl StoreError {
             Self::Engine { .. } | Self::File { .. } => {
                 "look at the cause above; check the disk and the rights on the state directory"
             }
-            Self::Full { .. } => {
-                "free some space on that file system; the daemon goes on by itself"
-            }
+            Self::Full { .. } => "free some space on that file system; the daemon goes on by itself",
             Self::Damaged { .. } => {
                 "stop the daemon, move the file and its `-wal` and `-shm` aside, put a backup back or start without one: what runs is then read again from its labels"
             }
-            Self::NewerSchema { .. } => {
-                "install the newer trueup again, or put an older backup of the store back"
-            }
+            Self::NewerSchema { .. } => "install the newer trueup again, or put an older backup of the store back",
             Self::OlderSchema { .. } => "start the daemon of this version once",
-            Self::Corrupt { .. } => {
-                "put a backup of the store back, and report it with this message"
-            }
+            Self::Corrupt { .. } => "put a backup of the store back, and report it with this message",
             Self::Unknown { .. } | Self::ReadOnly { .. } => "report it with this message",
             Self::Locked { .. } => "stop the other process, or give this one another `state_dir`",
         }

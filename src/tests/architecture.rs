@@ -12,9 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use rules::{
-    adapters_named_outside_of_app, clocks_outside_of_the_clock, crates_away_from_home,
-    effects_in_decisions, files_that_are_too_long, files_that_no_mod_line_reaches,
-    imports_that_do_not_point_down, layer, module_without_a_layer,
+    adapters_named_outside_of_app, clocks_outside_of_the_clock, crates_away_from_home, effects_in_decisions,
+    files_that_are_too_long, files_that_no_mod_line_reaches, imports_that_do_not_point_down, layer,
+    module_without_a_layer,
 };
 use scan::{Reached, SourceFile, reach};
 
@@ -56,31 +56,11 @@ const SIDEWAYS: &[(&str, &str, &str)] = &[
     ("main", "cli", "the one call of main"),
     ("cli", "app", "a command is handed its adapters"),
     ("plan", "diff", "a plan is made from a difference"),
-    (
-        "release",
-        "plan",
-        "a release's history is told in its plan's steps",
-    ),
-    (
-        "config",
-        "schedule",
-        "windows and backup times are checked when the registry is read",
-    ),
-    (
-        "manifest",
-        "schedule",
-        "job times are checked when the manifest is read",
-    ),
-    (
-        "gate",
-        "schedule",
-        "a window is a question about an instant",
-    ),
-    (
-        "edge",
-        "probe",
-        "`Trust`: the edge says which certificate a probe of it must accept",
-    ),
+    ("release", "plan", "a release's history is told in its plan's steps"),
+    ("config", "schedule", "windows and backup times are checked when the registry is read"),
+    ("manifest", "schedule", "job times are checked when the manifest is read"),
+    ("gate", "schedule", "a window is a question about an instant"),
+    ("edge", "probe", "`Trust`: the edge says which certificate a probe of it must accept"),
 ];
 
 /// Adapters, and the modules that may name them; everybody else takes the trait.
@@ -162,21 +142,10 @@ fn all_files() -> BTreeSet<String> {
 /// The roots that Cargo compiles: path, and whether it is a test.
 fn crate_roots(cargo_toml: &str) -> Vec<(String, bool)> {
     let cargo: toml::Table = toml::from_str(cargo_toml).unwrap();
-    let mut roots = vec![
-        ("src/lib.rs".to_owned(), false),
-        ("src/main.rs".to_owned(), false),
-    ];
-    for (kind, is_test) in [
-        ("bin", false),
-        ("example", true),
-        ("test", true),
-        ("bench", true),
-    ] {
+    let mut roots = vec![("src/lib.rs".to_owned(), false), ("src/main.rs".to_owned(), false)];
+    for (kind, is_test) in [("bin", false), ("example", true), ("test", true), ("bench", true)] {
         let entries = cargo.get(kind).and_then(toml::Value::as_array);
-        let paths = entries
-            .into_iter()
-            .flatten()
-            .filter_map(|entry| entry.get("path")?.as_str());
+        let paths = entries.into_iter().flatten().filter_map(|entry| entry.get("path")?.as_str());
         roots.extend(paths.map(|path| (path.to_owned(), is_test)));
     }
     roots
@@ -197,9 +166,7 @@ fn real_reach() -> Reached {
 fn real_files() -> Vec<SourceFile> {
     let reached = real_reach();
     let files = reached.files.iter();
-    files
-        .map(|(path, is_test)| SourceFile::new(path, *is_test, &read(path).unwrap()))
-        .collect()
+    files.map(|(path, is_test)| SourceFile::new(path, *is_test, &read(path).unwrap())).collect()
 }
 
 #[track_caller]
@@ -211,21 +178,12 @@ fn assert_none(complaints: &[String]) {
 #[track_caller]
 fn assert_finds(rule: fn(&[SourceFile]) -> Vec<String>, path: &str, text: &str) {
     let complaints = rule(&[SourceFile::new(path, false, text)]);
-    let lines = (1..)
-        .zip(text.lines())
-        .filter(|(_, line)| line.ends_with("// bad"));
-    let expected: BTreeSet<String> = lines
-        .map(|(number, _)| format!("{path}:{number}:"))
-        .collect();
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| line.ends_with("// bad"));
+    let expected: BTreeSet<String> = lines.map(|(number, _)| format!("{path}:{number}:")).collect();
     assert!(!expected.is_empty(), "the sample has no line marked as bad");
     let found: BTreeSet<String> = complaints
         .iter()
-        .map(|complaint| {
-            complaint
-                .splitn(3, ':')
-                .take(2)
-                .fold(String::new(), |all, part| all + part + ":")
-        })
+        .map(|complaint| complaint.splitn(3, ':').take(2).fold(String::new(), |all, part| all + part + ":"))
         .collect();
     assert_eq!(found, expected, "{complaints:#?}");
     assert_none(&rule(&[SourceFile::new(path, true, text)]));
@@ -281,10 +239,7 @@ fn every_exception_inside_a_layer_has_a_reason_and_two_modules_of_one_layer() {
 
 #[test]
 fn imports_inside_a_layer_make_no_circle() {
-    let mut rest: Vec<(&str, &str)> = SIDEWAYS
-        .iter()
-        .map(|(from, into, _)| (*from, *into))
-        .collect();
+    let mut rest: Vec<(&str, &str)> = SIDEWAYS.iter().map(|(from, into, _)| (*from, *into)).collect();
     while !rest.is_empty() {
         let before = rest.len();
         let froms: BTreeSet<&str> = rest.iter().map(|(from, _)| *from).collect();
@@ -321,11 +276,7 @@ fn g() { let x = ::bollard::Docker::new(); } // bad
 struct Arguments;
 ";
     assert_finds(crates_away_from_home, "src/gate/mod.rs", text);
-    assert_finds(
-        crates_away_from_home,
-        "src/source/github.rs",
-        "use octocrab::Octocrab;\nuse gix::X; // bad\n",
-    );
+    assert_finds(crates_away_from_home, "src/source/github.rs", "use octocrab::Octocrab;\nuse gix::X; // bad\n");
 }
 
 #[test]
@@ -364,11 +315,7 @@ fn h() { tokio::spawn(x); std::env::var(name); } // bad
 fn i() { tracing::info!(x); } // bad
 ";
     assert_finds(effects_in_decisions, "src/render/vhost.rs", text);
-    let below = SourceFile::new(
-        "src/store/mod.rs",
-        false,
-        "async fn f() { tokio::fs::read(x); }",
-    );
+    let below = SourceFile::new("src/store/mod.rs", false, "async fn f() { tokio::fs::read(x); }");
     assert_none(&effects_in_decisions(&[below]));
 }
 
@@ -393,14 +340,8 @@ fn every_file_is_reached_by_a_mod_line() {
 #[test]
 fn a_file_that_nothing_reaches_is_noticed() {
     let tree = BTreeMap::from([
-        (
-            "src/lib.rs",
-            "pub mod a;\n#[cfg(test)]\nmod tests;\n// mod comment;\n",
-        ),
-        (
-            "src/a/mod.rs",
-            "mod b;\n#[path = \"odd/name.rs\"]\nmod c;\nmod gone;\n",
-        ),
+        ("src/lib.rs", "pub mod a;\n#[cfg(test)]\nmod tests;\n// mod comment;\n"),
+        ("src/a/mod.rs", "mod b;\n#[path = \"odd/name.rs\"]\nmod c;\nmod gone;\n"),
         ("src/a/b.rs", "mod d;\n#[cfg(test)]\nmod tests;"),
         ("src/a/b/d.rs", ""),
         ("src/a/b/tests.rs", ""),
@@ -415,21 +356,11 @@ fn a_file_that_nothing_reaches_is_noticed() {
     let all = tree.keys().map(|path| (*path).to_owned()).collect();
     assert_eq!(
         files_that_no_mod_line_reaches(&all, &reached),
-        [
-            "src/comment.rs: no `mod` line reaches it",
-            "src/a/mod.rs: mod gone: there is no such file"
-        ]
+        ["src/comment.rs: no `mod` line reaches it", "src/a/mod.rs: mod gone: there is no such file"]
     );
-    let tests: Vec<&str> = reached
-        .files
-        .iter()
-        .filter(|(_, is_test)| **is_test)
-        .map(|(path, _)| path.as_str())
-        .collect();
-    assert_eq!(
-        tests,
-        ["src/a/b/tests.rs", "src/tests/e.rs", "src/tests/mod.rs"]
-    );
+    let tests: Vec<&str> =
+        reached.files.iter().filter(|(_, is_test)| **is_test).map(|(path, _)| path.as_str()).collect();
+    assert_eq!(tests, ["src/a/b/tests.rs", "src/tests/e.rs", "src/tests/mod.rs"]);
 }
 
 #[test]

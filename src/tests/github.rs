@@ -119,9 +119,7 @@ impl Github {
         let Ok(listener) = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await else {
             unreachable!("the loopback interface has no free port")
         };
-        let Ok(address) = listener.local_addr() else {
-            unreachable!("a bound socket has an address")
-        };
+        let Ok(address) = listener.local_addr() else { unreachable!("a bound socket has an address") };
         let service = Arc::new(Mutex::new(Service {
             origin: format!("http://{address}"),
             name: "acme/shop".to_owned(),
@@ -129,15 +127,9 @@ impl Github {
             budget: Some((LIMIT, 1_800_000_000)),
             ..Service::default()
         }));
-        let router = Router::new()
-            .fallback(answer)
-            .with_state(Arc::clone(&service));
+        let router = Router::new().fallback(answer).with_state(Arc::clone(&service));
         let server = tokio::spawn(async move { axum::serve(listener, router).await });
-        Self {
-            service,
-            address,
-            server,
-        }
+        Self { service, address, server }
     }
 
     /// The API's address, as of github.com.
@@ -153,9 +145,7 @@ impl Github {
     /// Adds a workflow that is switched on.
     pub(crate) fn workflow(&self, name: &str, id: u64) {
         let path = format!(".github/workflows/{name}-{id}.yml");
-        self.service()
-            .workflows
-            .insert(id, (name.to_owned(), path, "active".to_owned()));
+        self.service().workflows.insert(id, (name.to_owned(), path, "active".to_owned()));
     }
 
     /// Changes a workflow's state, for example to `disabled_manually`.
@@ -168,9 +158,7 @@ impl Github {
     /// Adds a run, or replaces the one of this number: a re-run keeps its number.
     pub(crate) fn run(&self, run: Run) {
         let mut service = self.service();
-        service
-            .runs
-            .retain(|known| (known.workflow_id, known.number) != (run.workflow_id, run.number));
+        service.runs.retain(|known| (known.workflow_id, known.number) != (run.workflow_id, run.number));
         service.runs.push(run);
     }
 
@@ -218,11 +206,7 @@ impl Github {
 
     /// How many requests counted against the rate limit.
     pub(crate) fn charged(&self) -> usize {
-        self.service()
-            .asked
-            .iter()
-            .filter(|asked| asked.is_charged)
-            .count()
+        self.service().asked.iter().filter(|asked| asked.is_charged).count()
     }
 
     /// What was wrong with requests so far; the caller has seen it and it is forgotten.
@@ -233,10 +217,7 @@ impl Github {
     /// Fails if any request was one that GitHub would not have answered as meant.
     pub(crate) fn assert_clean(&self) {
         let violations = self.take_violations();
-        assert!(
-            violations.is_empty(),
-            "GitHub was asked wrongly: {violations:#?}"
-        );
+        assert!(violations.is_empty(), "GitHub was asked wrongly: {violations:#?}");
     }
 
     fn service(&self) -> MutexGuard<'_, Service> {

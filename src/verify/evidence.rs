@@ -21,11 +21,7 @@ pub fn seen(sample: &Sample) -> String {
                 SilenceKind::Timeout => "no answer in time",
             };
             let detail = printable(detail.as_bytes());
-            if detail.is_empty() {
-                what.to_owned()
-            } else {
-                format!("{what} ({detail})")
-            }
+            if detail.is_empty() { what.to_owned() } else { format!("{what} ({detail})") }
         }
     }
 }
@@ -35,19 +31,12 @@ pub fn seen(sample: &Sample) -> String {
 pub fn seen_answer(answer: &Answer) -> String {
     let place = match answer.header("location").next() {
         Some(location) if (300..400).contains(&answer.status) => {
-            format!(
-                " to `{}` (redirects are not followed)",
-                printable(location.as_bytes())
-            )
+            format!(" to `{}` (redirects are not followed)", printable(location.as_bytes()))
         }
         Some(_) | None => String::new(),
     };
     let body = printable(&answer.body);
-    let body = if body.is_empty() {
-        "an empty body".to_owned()
-    } else {
-        format!("`{body}`")
-    };
+    let body = if body.is_empty() { "an empty body".to_owned() } else { format!("`{body}`") };
     format!("status {}{place}, {body}", answer.status)
 }
 
@@ -59,16 +48,9 @@ pub fn printable(bytes: &[u8]) -> String {
         c.is_control()
             || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
     };
-    let clean: String = text
-        .chars()
-        .map(|c| if is_invisible(c) { ' ' } else { c })
-        .collect();
+    let clean: String = text.chars().map(|c| if is_invisible(c) { ' ' } else { c }).collect();
     let words: Vec<&str> = clean.split_whitespace().collect();
     let joined = words.join(" ");
     let glance: String = joined.chars().take(BODY_GLANCE).collect();
-    if glance.len() < joined.len() || bytes.len() > BODY_GLANCE * 4 {
-        format!("{glance}…")
-    } else {
-        glance
-    }
+    if glance.len() < joined.len() || bytes.len() > BODY_GLANCE * 4 { format!("{glance}…") } else { glance }
 }

@@ -21,31 +21,18 @@ pub const HEALTH_BODY_LIMIT: usize = 64 * 1024;
 ///   the last answer named something else (`dev`, an abbreviation). Starting and unhealthy stay apart: nothing is
 ///   called unhealthy before the bound.
 #[must_use]
-pub fn health(
-    sample: &Sample,
-    expectation: &Expectation,
-    container: Option<&RunState>,
-) -> Verdict<Healthy> {
-    if let Some(RunState::Exited {
-        code,
-        is_out_of_memory,
-    }) = container
-    {
+pub fn health(sample: &Sample, expectation: &Expectation, container: Option<&RunState>) -> Verdict<Healthy> {
+    if let Some(RunState::Exited { code, is_out_of_memory }) = container {
         return Verdict::Failed(crashed(*code, *is_out_of_memory, expectation));
     }
     let claim = claim(sample, &expectation.revision);
     match claim {
-        Claim::Healthy if expectation.elapsed <= expectation.within => Verdict::Passed(Healthy {
-            revision: expectation.revision.clone(),
-        }),
+        Claim::Healthy if expectation.elapsed <= expectation.within => {
+            Verdict::Passed(Healthy { revision: expectation.revision.clone() })
+        }
         Claim::OtherCommit(sha) => Verdict::Failed(wrong_sha(&sha, expectation)),
-        Claim::Healthy | Claim::OtherText(_) | Claim::Nothing
-            if expectation.elapsed < expectation.within =>
-        {
-            Verdict::Waiting {
-                after: next_look(expectation),
-                why: claim.why(sample),
-            }
+        Claim::Healthy | Claim::OtherText(_) | Claim::Nothing if expectation.elapsed < expectation.within => {
+            Verdict::Waiting { after: next_look(expectation), why: claim.why(sample) }
         }
         Claim::OtherText(text) => Verdict::Failed(wrong_sha(&text, expectation)),
         Claim::Healthy | Claim::Nothing => {
@@ -101,19 +88,14 @@ pub(super) fn claim(sample: &Sample, revision: &Sha) -> Claim {
 
 /// The `sha` of a healthy answer.
 fn healthy_sha(answer: &Answer) -> Option<String> {
-    let is_acceptable = (200..300).contains(&answer.status)
-        && !answer.is_truncated
-        && answer.body.len() <= HEALTH_BODY_LIMIT;
+    let is_acceptable =
+        (200..300).contains(&answer.status) && !answer.is_truncated && answer.body.len() <= HEALTH_BODY_LIMIT;
     if !is_acceptable {
         return None;
     }
     let body: Value = serde_json::from_slice(&answer.body).ok()?;
     let is_ok = body.get("ok").and_then(Value::as_bool) == Some(true);
-    if is_ok {
-        body.get("sha").and_then(Value::as_str).map(str::to_owned)
-    } else {
-        None
-    }
+    if is_ok { body.get("sha").and_then(Value::as_str).map(str::to_owned) } else { None }
 }
 
 fn wrong_sha(said: &str, expectation: &Expectation) -> Reason {
@@ -130,8 +112,5 @@ fn crashed(code: i64, is_out_of_memory: bool, expectation: &Expectation) -> Reas
     } else {
         format!("it ended with code {code}; its log says why")
     };
-    Reason::new(
-        ReasonCode::CrashedAtStart,
-        format!("never reported {}: {why}", expectation.revision.short()),
-    )
+    Reason::new(ReasonCode::CrashedAtStart, format!("never reported {}: {why}", expectation.revision.short()))
 }

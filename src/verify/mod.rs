@@ -89,25 +89,15 @@ impl Verified {
 ///
 /// # Errors
 /// The first failed check's reason (`SmokeFailed`), or `Bug` when the samples do not match the checks one to one.
-pub fn verified(
-    healthy: Healthy,
-    checks: &[SmokeCheck],
-    samples: &[Sample],
-) -> Result<Verified, Reason> {
+pub fn verified(healthy: Healthy, checks: &[SmokeCheck], samples: &[Sample]) -> Result<Verified, Reason> {
     if checks.len() != samples.len() {
-        let message = format!(
-            "{} smoke checks have {} samples: each needs its own",
-            checks.len(),
-            samples.len()
-        );
+        let message = format!("{} smoke checks have {} samples: each needs its own", checks.len(), samples.len());
         return Err(Reason::new(ReasonCode::Bug, message));
     }
     for (check, sample) in checks.iter().zip(samples) {
         smoke(check, sample)?;
     }
-    Ok(Verified {
-        revision: healthy.revision,
-    })
+    Ok(Verified { revision: healthy.revision })
 }
 
 /// When to look again: often at first, since most applications start fast, then less.

@@ -22,18 +22,13 @@ pub fn edge_health(sample: &Sample, expectation: &Expectation) -> Verdict<()> {
         return Verdict::Passed(());
     }
     if expectation.elapsed < expectation.within {
-        return Verdict::Waiting {
-            after: next_look(expectation),
-            why: seen(sample),
-        };
+        return Verdict::Waiting { after: next_look(expectation), why: seen(sample) };
     }
     let sha = expectation.revision.short();
     Verdict::Failed(match (claim, sample) {
         (Claim::OtherCommit(other) | Claim::OtherText(other), _) => Reason::new(
             ReasonCode::EdgeUnavailable,
-            format!(
-                "through the edge `{other}` still answers instead of {sha}: does Caddy serve this vhost?"
-            ),
+            format!("through the edge `{other}` still answers instead of {sha}: does Caddy serve this vhost?"),
         ),
         (_, Sample::Answer(answer)) if is_not_released(answer) => Reason::new(
             ReasonCode::EdgeUnavailable,
@@ -43,10 +38,7 @@ pub fn edge_health(sample: &Sample, expectation: &Expectation) -> Verdict<()> {
         ),
         (_, Sample::Answer(answer)) if !is_from_caddy(answer) => Reason::new(
             ReasonCode::PublicProofFailed,
-            format!(
-                "through the edge the application does not report {sha}: {}",
-                seen_answer(answer)
-            ),
+            format!("through the edge the application does not report {sha}: {}", seen_answer(answer)),
         ),
         (_, Sample::Answer(_) | Sample::Silence { .. }) => Reason::new(
             ReasonCode::EdgeUnavailable,
@@ -64,11 +56,9 @@ pub fn edge_health(sample: &Sample, expectation: &Expectation) -> Verdict<()> {
 pub fn public_health(sample: &Sample, expectation: &Expectation) -> Verdict<()> {
     let sha = expectation.revision.short();
     match origin(sample) {
-        Origin::Nobody(why) => retry(
-            ReasonCode::PublicUnproven,
-            &format!("{sha} is not proved in public: {why}"),
-            expectation,
-        ),
+        Origin::Nobody(why) => {
+            retry(ReasonCode::PublicUnproven, &format!("{sha} is not proved in public: {why}"), expectation)
+        }
         Origin::Cache(how) => {
             let message = format!(
                 "the public answer came from a cache ({how}) and proves nothing about {sha}: send `Cache-Control: no-store` with the health answer"
@@ -77,17 +67,12 @@ pub fn public_health(sample: &Sample, expectation: &Expectation) -> Verdict<()> 
         }
         Origin::Application => match claim(sample, &expectation.revision) {
             Claim::Healthy => Verdict::Passed(()),
-            Claim::OtherCommit(other) | Claim::OtherText(other) => failed(
-                &format!("in public `{other}` answers instead of {sha}"),
-                sample,
-            ),
-            Claim::Nothing => failed(
-                &format!(
-                    "in public the application does not report {sha}: {}",
-                    seen(sample)
-                ),
-                sample,
-            ),
+            Claim::OtherCommit(other) | Claim::OtherText(other) => {
+                failed(&format!("in public `{other}` answers instead of {sha}"), sample)
+            }
+            Claim::Nothing => {
+                failed(&format!("in public the application does not report {sha}: {}", seen(sample)), sample)
+            }
         },
     }
 }
@@ -113,10 +98,9 @@ pub fn public_smoke(check: &SmokeCheck, sample: &Sample, expectation: &Expectati
             );
             retry(ReasonCode::PublicProofFailed, &message, expectation)
         }
-        (Origin::Application, Some(complaint)) => failed(
-            &format!("smoke check `{path}` in public: {complaint}"),
-            sample,
-        ),
+        (Origin::Application, Some(complaint)) => {
+            failed(&format!("smoke check `{path}` in public: {complaint}"), sample)
+        }
     }
 }
 
@@ -126,10 +110,7 @@ fn failed(message: &str, sample: &Sample) -> Verdict<()> {
 
 fn retry(code: ReasonCode, message: &str, expectation: &Expectation) -> Verdict<()> {
     if expectation.elapsed < expectation.within {
-        Verdict::Waiting {
-            after: next_look(expectation),
-            why: message.to_owned(),
-        }
+        Verdict::Waiting { after: next_look(expectation), why: message.to_owned() }
     } else {
         Verdict::Failed(Reason::new(code, message))
     }
@@ -150,19 +131,13 @@ fn origin(sample: &Sample) -> Origin {
         return Origin::Nobody(seen(sample));
     };
     if is_from_cloudflare(answer) {
-        return Origin::Nobody(format!(
-            "Cloudflare itself answered: {}",
-            seen_answer(answer)
-        ));
+        return Origin::Nobody(format!("Cloudflare itself answered: {}", seen_answer(answer)));
     }
     if let Some(age) = answer.header("age").next() {
         return Origin::Cache(format!("age {}", printable(age.as_bytes())));
     }
-    let is_stored = |state: &&str| {
-        ["HIT", "STALE", "UPDATING", "REVALIDATED"]
-            .iter()
-            .any(|word| state.eq_ignore_ascii_case(word))
-    };
+    let is_stored =
+        |state: &&str| ["HIT", "STALE", "UPDATING", "REVALIDATED"].iter().any(|word| state.eq_ignore_ascii_case(word));
     match answer.header("cf-cache-status").find(is_stored) {
         Some(state) => Origin::Cache(format!("cf-cache-status {state}")),
         None => Origin::Application,
@@ -175,9 +150,7 @@ fn origin(sample: &Sample) -> Origin {
 /// `cf-cache-status`, which it adds to every answer that came from behind it. A challenge or block page names itself in
 /// `cf-mitigated`. Source: Cloudflare's documentation of its 5xx errors and of challenge detection.
 fn is_from_cloudflare(answer: &Answer) -> bool {
-    let is_edge = answer
-        .header("server")
-        .any(|server| server.eq_ignore_ascii_case("cloudflare"));
+    let is_edge = answer.header("server").any(|server| server.eq_ignore_ascii_case("cloudflare"));
     let is_passed_on = answer.header("cf-cache-status").next().is_some();
     match answer.status {
         520..=527 | 530 => true,

@@ -66,19 +66,11 @@ impl Case {
                 Some("timeout") => SilenceKind::Timeout,
                 other => panic!("{}: silence {other:?}", self.name),
             };
-            return Sample::Silence {
-                kind,
-                detail: "refused".into(),
-            };
+            return Sample::Silence { kind, detail: "refused".into() };
         };
         let mut body = self.body.replace("AAAA", REVISION).into_bytes();
         body.resize(body.len() + self.pad_bytes, b' ');
-        Sample::Answer(Answer {
-            status,
-            headers: self.headers.clone(),
-            body,
-            is_truncated: self.truncated,
-        })
+        Sample::Answer(Answer { status, headers: self.headers.clone(), body, is_truncated: self.truncated })
     }
 
     fn expectation(&self) -> Expectation {
@@ -93,14 +85,8 @@ impl Case {
         self.container.as_deref().map(|state| match state {
             "running" => RunState::Running { since: None },
             "created" => RunState::Created,
-            "oom" => RunState::Exited {
-                code: 137,
-                is_out_of_memory: true,
-            },
-            code => RunState::Exited {
-                code: code.parse().unwrap(),
-                is_out_of_memory: false,
-            },
+            "oom" => RunState::Exited { code: 137, is_out_of_memory: true },
+            code => RunState::Exited { code: code.parse().unwrap(), is_out_of_memory: false },
         })
     }
 
@@ -128,11 +114,7 @@ fn told<T>(verdict: Verdict<T>) -> String {
 #[test]
 fn health_answers_are_judged_by_the_contracts_rule() {
     for case in cases("health.toml") {
-        let verdict = health(
-            &case.sample(),
-            &case.expectation(),
-            case.container().as_ref(),
-        );
+        let verdict = health(&case.sample(), &case.expectation(), case.container().as_ref());
         assert_eq!(told(verdict), case.expect, "{}", case.name);
     }
 }
@@ -163,9 +145,7 @@ fn public_answers_are_judged_by_who_made_them() {
 }
 
 fn healthy() -> Healthy {
-    Healthy {
-        revision: REVISION.parse().unwrap(),
-    }
+    Healthy { revision: REVISION.parse().unwrap() }
 }
 
 fn check(path: &str) -> SmokeCheck {
@@ -180,35 +160,15 @@ fn check(path: &str) -> SmokeCheck {
 }
 
 fn answer(status: u16) -> Sample {
-    Sample::Answer(Answer {
-        status,
-        headers: Vec::new(),
-        body: Vec::new(),
-        is_truncated: false,
-    })
+    Sample::Answer(Answer { status, headers: Vec::new(), body: Vec::new(), is_truncated: false })
 }
 
 #[test]
 fn traffic_moves_only_with_health_and_every_smoke_check() {
     assert!(verified(healthy(), &[], &[]).is_ok());
-    assert!(
-        verified(
-            healthy(),
-            &[check("/a"), check("/b")],
-            &[answer(200), answer(200)]
-        )
-        .is_ok()
-    );
-    let failed = verified(
-        healthy(),
-        &[check("/a"), check("/b")],
-        &[answer(200), answer(500)],
-    )
-    .unwrap_err();
-    assert_eq!(
-        failed.to_string(),
-        "SmokeFailed: smoke check `/b`: expected status 200, got 500"
-    );
+    assert!(verified(healthy(), &[check("/a"), check("/b")], &[answer(200), answer(200)]).is_ok());
+    let failed = verified(healthy(), &[check("/a"), check("/b")], &[answer(200), answer(500)]).unwrap_err();
+    assert_eq!(failed.to_string(), "SmokeFailed: smoke check `/b`: expected status 200, got 500");
     let missing = verified(healthy(), &[check("/a"), check("/b")], &[answer(200)]).unwrap_err();
     assert_eq!(missing.code, ReasonCode::Bug);
 }

@@ -5,18 +5,10 @@ use crate::schedule::OnCalendar;
 
 /// The lines printed for an expression, read in a zone at noon of 2 March 2026, UTC.
 fn lines(expression: &str, zone: &str, count: u32) -> String {
-    let reader = Reader {
-        now: "2026-03-02T12:00:00Z".parse().unwrap(),
-        local: TimeZone::get(zone).unwrap(),
-    };
+    let reader = Reader { now: "2026-03-02T12:00:00Z".parse().unwrap(), local: TimeZone::get(zone).unwrap() };
     let spec = OnCalendar::parse_in(expression, &reader.local).unwrap();
     let base = "2026-03-01T00:00:00Z".parse().unwrap();
-    table(
-        expression,
-        &spec,
-        &elapses(&spec, base, &reader.local, count).unwrap(),
-        &reader,
-    )
+    table(expression, &spec, &elapses(&spec, base, &reader.local, count).unwrap(), &reader)
 }
 
 #[test]
@@ -54,24 +46,13 @@ fn a_zone_whose_clocks_show_utc_needs_no_second_line() {
 
 #[test]
 fn one_shot_expressions_end_the_list_early() {
-    assert_eq!(
-        lines("2026-05-05 12:00", "UTC", 10)
-            .matches("From now")
-            .count(),
-        1
-    );
+    assert_eq!(lines("2026-05-05 12:00", "UTC", 10).matches("From now").count(), 1);
 }
 
 #[test]
 fn json_has_whole_seconds_in_utc() {
     let spec = OnCalendar::parse("*:*:0/0.5").unwrap();
-    let found = elapses(
-        &spec,
-        "2026-03-01T00:00:00Z".parse().unwrap(),
-        &TimeZone::UTC,
-        2,
-    )
-    .unwrap();
+    let found = elapses(&spec, "2026-03-01T00:00:00Z".parse().unwrap(), &TimeZone::UTC, 2).unwrap();
     let expected = serde_json::json!({
         "expr": "*:*:0/0.5",
         "normalized": "*-*-* *:*:00/0.500000",

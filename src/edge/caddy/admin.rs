@@ -41,9 +41,7 @@ pub enum AdminAddress {
 
 /// Why a text is not an admin address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is not an admin address: write `http://127.0.0.1:2019` (loopback only) or `unix//run/caddy/admin.sock`"
-)]
+#[error("`{0}` is not an admin address: write `http://127.0.0.1:2019` (loopback only) or `unix//run/caddy/admin.sock`")]
 pub struct AdminAddressError(String);
 
 impl FromStr for AdminAddress {
@@ -53,27 +51,17 @@ impl FromStr for AdminAddress {
     /// `unix://<absolute path>`, or an absolute path.
     fn from_str(text: &str) -> Result<Self, AdminAddressError> {
         let refuse = || AdminAddressError(text.to_owned());
-        let path = text
-            .strip_prefix("unix://")
-            .or_else(|| text.strip_prefix("unix/"))
-            .unwrap_or(text);
+        let path = text.strip_prefix("unix://").or_else(|| text.strip_prefix("unix/")).unwrap_or(text);
         if path.starts_with('/') {
             return Ok(Self::Unix(PathBuf::from(path)));
         }
         if path.len() < text.len() {
             return Err(refuse()); // a socket without an absolute path
         }
-        let authority = text
-            .strip_prefix("http://")
-            .unwrap_or(text)
-            .trim_end_matches('/');
+        let authority = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/');
         let authority = authority.replace("localhost:", "127.0.0.1:");
         let socket: SocketAddr = authority.parse().map_err(|_| refuse())?;
-        if socket.ip().is_loopback() {
-            Ok(Self::Tcp(socket))
-        } else {
-            Err(refuse())
-        }
+        if socket.ip().is_loopback() { Ok(Self::Tcp(socket)) } else { Err(refuse()) }
     }
 }
 
@@ -130,10 +118,7 @@ impl Admin {
             return Ok(Err(error));
         }
         let mut whole = self.json(&answer, "/adapt")?;
-        Ok(Ok(whole
-            .get_mut("result")
-            .map(Value::take)
-            .unwrap_or_default()))
+        Ok(Ok(whole.get_mut("result").map(Value::take).unwrap_or_default()))
     }
 
     /// Loads a Caddyfile. On failure Caddy keeps what it has.
@@ -150,21 +135,16 @@ impl Admin {
         let answer = self.call("GET", &path, None).await?;
         let whole = self.json(&answer, &path)?;
         let root = whole.get("root_certificate").and_then(Value::as_str);
-        root.map(str::to_owned)
-            .ok_or_else(|| self.trouble(&format!("{path} names no root certificate")))
+        root.map(str::to_owned).ok_or_else(|| self.trouble(&format!("{path} names no root certificate")))
     }
 
     fn json(&self, answer: &Answer, path: &str) -> Result<Value, EdgeError> {
         if answer.status != StatusCode::OK {
             let said = refusal(answer).unwrap_or_default();
-            return Err(self.trouble(&format!(
-                "{path} answered {}: {said}",
-                answer.status.as_u16()
-            )));
+            return Err(self.trouble(&format!("{path} answered {}: {said}", answer.status.as_u16())));
         }
         // Caddy 2.6 sends the body and then a trailer; the collected body is the JSON alone.
-        serde_json::from_slice(&answer.body)
-            .map_err(|error| self.trouble(&format!("{path} is not JSON: {error}")))
+        serde_json::from_slice(&answer.body).map_err(|error| self.trouble(&format!("{path} is not JSON: {error}")))
     }
 
     fn trouble(&self, what: &str) -> EdgeError {
@@ -176,29 +156,19 @@ impl Admin {
     }
 
     /// One call, within [`CALL_BOUND`].
-    async fn call(
-        &self,
-        method: &str,
-        path: &str,
-        body: Option<&str>,
-    ) -> Result<Answer, EdgeError> {
+    async fn call(&self, method: &str, path: &str, body: Option<&str>) -> Result<Answer, EdgeError> {
         let call = Call { method, path, body };
         let asked = async {
             let answer = self.ask(&call, self.host()).await?;
             // Up to 2.6 a Unix socket wants an empty Host, later releases take the address too.
             match (&self.address, answer.status) {
-                (AdminAddress::Unix(_), StatusCode::FORBIDDEN) => {
-                    self.ask(&call, "127.0.0.1".to_owned()).await
-                }
+                (AdminAddress::Unix(_), StatusCode::FORBIDDEN) => self.ask(&call, "127.0.0.1".to_owned()).await,
                 _ => Ok(answer),
             }
         };
         match tokio::time::timeout(CALL_BOUND, asked).await {
             Ok(answer) => answer.map_err(|what| self.trouble(&what)),
-            Err(_) => Err(self.trouble(&format!(
-                "no answer to {path} within {} s",
-                CALL_BOUND.as_secs()
-            ))),
+            Err(_) => Err(self.trouble(&format!("no answer to {path} within {} s", CALL_BOUND.as_secs()))),
         }
     }
 
@@ -215,37 +185,25 @@ impl Admin {
     async fn ask(&self, call: &Call<'_>, host: String) -> Result<Answer, String> {
         let Call { method, path, body } = *call;
         let bytes = Bytes::copy_from_slice(body.unwrap_or_default().as_bytes());
-        let mut request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header("Host", host);
+        let mut request = Request::builder().method(method).uri(path).header("Host", host);
         if body.is_some() {
             request = request.header("Content-Type", "text/caddyfile");
         }
-        let request = request
-            .body(Full::new(bytes))
-            .map_err(|error| error.to_string())?;
+        let request = request.body(Full::new(bytes)).map_err(|error| error.to_string())?;
         let response = match &self.address {
             AdminAddress::Tcp(socket) => {
-                let stream = TcpStream::connect(socket)
-                    .await
-                    .map_err(|error| format!("{error} (is Caddy running?)"))?;
+                let stream =
+                    TcpStream::connect(socket).await.map_err(|error| format!("{error} (is Caddy running?)"))?;
                 exchange(stream, request).await?
             }
             AdminAddress::Unix(path) => {
-                let stream = UnixStream::connect(path)
-                    .await
-                    .map_err(|error| format!("{error} (is Caddy running?)"))?;
+                let stream = UnixStream::connect(path).await.map_err(|error| format!("{error} (is Caddy running?)"))?;
                 exchange(stream, request).await?
             }
         };
         let status = response.status();
-        let body = Limited::new(response.into_body(), ANSWER_LIMIT)
-            .collect()
-            .await;
-        let body = body
-            .map_err(|error| format!("the answer broke off: {error}"))?
-            .to_bytes();
+        let body = Limited::new(response.into_body(), ANSWER_LIMIT).collect().await;
+        let body = body.map_err(|error| format!("the answer broke off: {error}"))?.to_bytes();
         Ok(Answer { status, body })
     }
 }
@@ -255,15 +213,11 @@ async fn exchange<S>(stream: S, request: Request<Full<Bytes>>) -> Result<Respons
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
-        .await
-        .map_err(|error| error.to_string())?;
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
     // Ends when the answer is read or either side closes; its result says nothing that the answer does not.
     drop(tokio::spawn(connection));
-    sender
-        .send_request(request)
-        .await
-        .map_err(|error| error.to_string())
+    sender.send_request(request).await.map_err(|error| error.to_string())
 }
 
 /// What Caddy refused, in its own words; none when it did not refuse.
@@ -272,12 +226,9 @@ where
 /// error in one body (measured on 2.6.2): the status alone proves nothing.
 fn refusal(answer: &Answer) -> Option<String> {
     let documents = serde_json::Deserializer::from_slice(&answer.body).into_iter::<Value>();
-    let error = documents.map_while(Result::ok).find_map(|document| {
-        document
-            .get("error")
-            .and_then(Value::as_str)
-            .map(str::to_owned)
-    });
+    let error = documents
+        .map_while(Result::ok)
+        .find_map(|document| document.get("error").and_then(Value::as_str).map(str::to_owned));
     match error {
         Some(error) => Some(error),
         None if answer.status.is_success() => None,
@@ -298,47 +249,25 @@ mod tests {
             ("localhost:2019", tcp("127.0.0.1:2019")),
             ("http://[::1]:2019/", tcp("[::1]:2019")),
             ("unix//run/caddy/admin.sock", unix("/run/caddy/admin.sock")),
-            (
-                "unix:///run/caddy/admin.sock",
-                unix("/run/caddy/admin.sock"),
-            ),
+            ("unix:///run/caddy/admin.sock", unix("/run/caddy/admin.sock")),
             ("/run/caddy/admin.sock", unix("/run/caddy/admin.sock")),
         ] {
             assert_eq!(text.parse(), Ok(address), "{text}");
         }
-        for text in [
-            "",
-            "http://0.0.0.0:2019",
-            "https://127.0.0.1:2019",
-            "192.0.2.1:2019",
-            "127.0.0.1",
-            "unix/run",
-            "run/x",
-        ] {
+        for text in
+            ["", "http://0.0.0.0:2019", "https://127.0.0.1:2019", "192.0.2.1:2019", "127.0.0.1", "unix/run", "run/x"]
+        {
             assert!(text.parse::<AdminAddress>().is_err(), "{text}");
         }
     }
 
     #[test]
     fn a_load_that_failed_with_status_200_is_a_refusal() {
-        let body =
-            br#"[{"message":"not formatted"}]{"error":"loading config: address already in use"}"#;
-        let answer = |status, body: &[u8]| Answer {
-            status,
-            body: Bytes::copy_from_slice(body),
-        };
-        assert_eq!(
-            refusal(&answer(StatusCode::OK, body)).unwrap(),
-            "loading config: address already in use"
-        );
-        assert_eq!(
-            refusal(&answer(StatusCode::OK, br#"[{"message":"not formatted"}]"#)),
-            None
-        );
+        let body = br#"[{"message":"not formatted"}]{"error":"loading config: address already in use"}"#;
+        let answer = |status, body: &[u8]| Answer { status, body: Bytes::copy_from_slice(body) };
+        assert_eq!(refusal(&answer(StatusCode::OK, body)).unwrap(), "loading config: address already in use");
+        assert_eq!(refusal(&answer(StatusCode::OK, br#"[{"message":"not formatted"}]"#)), None);
         assert_eq!(refusal(&answer(StatusCode::OK, b"")), None);
-        assert_eq!(
-            refusal(&answer(StatusCode::BAD_GATEWAY, b"<html>")).unwrap(),
-            "status 502"
-        );
+        assert_eq!(refusal(&answer(StatusCode::BAD_GATEWAY, b"<html>")).unwrap(), "status 502");
     }
 }

@@ -17,9 +17,7 @@ mod read;
 mod tests;
 
 pub(super) use cut::pieces;
-pub(super) use read::{
-    certificate_file, hosts, listeners, route_hosts, routes, routes_of, servers, strings,
-};
+pub(super) use read::{certificate_file, hosts, listeners, route_hosts, routes, routes_of, servers, strings};
 
 /// Differences that are listed before the rest is only counted.
 const LISTED: usize = 5;
@@ -38,19 +36,11 @@ pub(super) struct Pieces {
 
 impl Pieces {
     fn put(&mut self, is_ours: bool, place: String, value: Value) {
-        let pieces = if is_ours {
-            &mut self.ours
-        } else {
-            &mut self.foreign
-        };
+        let pieces = if is_ours { &mut self.ours } else { &mut self.foreign };
         match pieces.entry(place).or_insert_with(|| json!([])) {
             Value::Array(all) => all.push(value),
             // Every piece is an array: it was made one line above.
-            Value::Null
-            | Value::Bool(_)
-            | Value::Number(_)
-            | Value::String(_)
-            | Value::Object(_) => {}
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {}
         }
     }
 }
@@ -61,12 +51,8 @@ pub(super) fn objection(loaded: &Value, adapted: &Value, ours: &Hosts) -> Option
         (Ok(before), Ok(after)) => (before, after),
         (Err(mixed), _) | (_, Err(mixed)) => return Some(mixed),
     };
-    let gone: Vec<&str> = before
-        .hosts
-        .difference(&after.hosts)
-        .filter(|host| !ours.contains(*host))
-        .map(String::as_str)
-        .collect();
+    let gone: Vec<&str> =
+        before.hosts.difference(&after.hosts).filter(|host| !ours.contains(*host)).map(String::as_str).collect();
     if !gone.is_empty() {
         return Some(format!("the load would stop serving {}", gone.join(", ")));
     }
@@ -88,12 +74,6 @@ pub(super) fn objection(loaded: &Value, adapted: &Value, ours: &Hosts) -> Option
     }
     let more = changed.len().saturating_sub(LISTED);
     let listed = changed.get(..LISTED).unwrap_or(&changed).join("; ");
-    let more = if more == 0 {
-        String::new()
-    } else {
-        format!("; and {more} more")
-    };
-    Some(format!(
-        "the load would also change what is not ours: {listed}{more}"
-    ))
+    let more = if more == 0 { String::new() } else { format!("; and {more} more") };
+    Some(format!("the load would also change what is not ours: {listed}{more}"))
 }

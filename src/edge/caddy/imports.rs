@@ -28,13 +28,8 @@ pub(super) enum ImportKind {
 /// Finds every `import` line.
 pub(super) fn imports(caddyfile: &str) -> Vec<Import> {
     let lines = || caddyfile.lines().map(str::trim).enumerate();
-    let snippets: Vec<&str> = lines()
-        .filter_map(|(_, line)| {
-            line.strip_prefix('(')?
-                .split_once(')')
-                .map(|(name, _)| name)
-        })
-        .collect();
+    let snippets: Vec<&str> =
+        lines().filter_map(|(_, line)| line.strip_prefix('(')?.split_once(')').map(|(name, _)| name)).collect();
     lines()
         .filter_map(|(index, line)| {
             let rest = line.strip_prefix("import")?;
@@ -49,11 +44,7 @@ pub(super) fn imports(caddyfile: &str) -> Vec<Import> {
             } else {
                 ImportKind::Relative
             };
-            Some(Import {
-                line: index + 1,
-                what,
-                kind,
-            })
+            Some(Import { line: index + 1, what, kind })
         })
         .collect()
 }
@@ -65,10 +56,7 @@ fn argument(text: &str) -> String {
             return inner.split(quote).next().unwrap_or_default().to_owned();
         }
     }
-    text.split_whitespace()
-        .next()
-        .unwrap_or_default()
-        .to_owned()
+    text.split_whitespace().next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]
@@ -78,19 +66,14 @@ mod tests {
     #[test]
     fn snippets_are_told_from_paths_and_comments_are_skipped() {
         let text = "(common) {\n\tencode gzip\n}\n# import x/*.caddy\na.example.org {\n\timport common arg\n}\nimport \"/etc/caddy/my sites/*.caddy\"\n  import sites/*.caddy # all\nimport {$SITES}/*\nimported\n";
-        let found: Vec<(usize, String, ImportKind)> = imports(text)
-            .into_iter()
-            .map(|import| (import.line, import.what, import.kind))
-            .collect();
+        let found: Vec<(usize, String, ImportKind)> =
+            imports(text).into_iter().map(|import| (import.line, import.what, import.kind)).collect();
         let expected = [
             (6, "common", ImportKind::Snippet),
             (8, "/etc/caddy/my sites/*.caddy", ImportKind::Absolute),
             (9, "sites/*.caddy", ImportKind::Relative),
             (10, "{$SITES}/*", ImportKind::Relative),
         ];
-        assert_eq!(
-            found,
-            expected.map(|(line, what, kind)| (line, what.to_owned(), kind))
-        );
+        assert_eq!(found, expected.map(|(line, what, kind)| (line, what.to_owned(), kind)));
     }
 }

@@ -35,10 +35,7 @@ pub(super) fn served(config: &Value, host: &str) -> Option<Served> {
         .filter(|(_, server)| routes(server).any(|route| takes(route, &host)))
         .filter_map(|(_, server)| {
             let socket = listeners(server).find_map(socket)?;
-            Some(Served {
-                socket,
-                tls: tls(config, server, socket.port(), &host),
-            })
+            Some(Served { socket, tls: tls(config, server, socket.port(), &host) })
         })
         .collect();
     found.sort_by_key(|served| served.tls == ServedTls::Off);
@@ -51,10 +48,9 @@ fn takes(route: &Value, host: &str) -> bool {
 
 /// Exactly, or one label for a leading `*`.
 fn matches(name: &str, host: &str) -> bool {
-    let wild = name.strip_prefix('*').is_some_and(|ending| {
-        host.split_once('.')
-            .is_some_and(|(_, rest)| ending.strip_prefix('.') == Some(rest))
-    });
+    let wild = name
+        .strip_prefix('*')
+        .is_some_and(|ending| host.split_once('.').is_some_and(|(_, rest)| ending.strip_prefix('.') == Some(rest)));
     name == host || wild
 }
 
@@ -81,21 +77,9 @@ fn socket(listener: &str) -> Option<SocketAddr> {
 }
 
 fn tls(config: &Value, server: &Value, port: u16, host: &str) -> ServedTls {
-    let http_port = config
-        .pointer("/apps/http/http_port")
-        .and_then(Value::as_u64)
-        .unwrap_or(80);
-    let policies = || {
-        server
-            .get("tls_connection_policies")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-    };
-    let is_off = server
-        .pointer("/automatic_https/disable")
-        .and_then(Value::as_bool)
-        == Some(true);
+    let http_port = config.pointer("/apps/http/http_port").and_then(Value::as_u64).unwrap_or(80);
+    let policies = || server.get("tls_connection_policies").and_then(Value::as_array).into_iter().flatten();
+    let is_off = server.pointer("/automatic_https/disable").and_then(Value::as_bool) == Some(true);
     let is_skipped = strings(server.pointer("/automatic_https/skip")).any(|name| name == host);
     let is_plain = u64::from(port) == http_port || is_off || is_skipped;
     if is_plain && policies().next().is_none() {
@@ -110,13 +94,7 @@ fn tls(config: &Value, server: &Value, port: u16, host: &str) -> ServedTls {
     }
     match issuer(config, host) {
         Some(issuer) if issuer.get("module").and_then(Value::as_str) == Some("internal") => {
-            ServedTls::Internal(
-                issuer
-                    .get("ca")
-                    .and_then(Value::as_str)
-                    .unwrap_or("local")
-                    .to_owned(),
-            )
+            ServedTls::Internal(issuer.get("ca").and_then(Value::as_str).unwrap_or("local").to_owned())
         }
         None if is_private(host) => ServedTls::Internal("local".to_owned()),
         Some(_) | None => ServedTls::Public,
@@ -125,34 +103,16 @@ fn tls(config: &Value, server: &Value, port: u16, host: &str) -> ServedTls {
 
 /// The first issuer of the policy for this host; its own policy goes before the one for every host.
 fn issuer<'config>(config: &'config Value, host: &str) -> Option<&'config Value> {
-    let policies = || {
-        config
-            .pointer("/apps/tls/automation/policies")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-    };
-    let own =
-        policies().find(|policy| strings(policy.get("subjects")).any(|name| matches(name, host)));
+    let policies = || config.pointer("/apps/tls/automation/policies").and_then(Value::as_array).into_iter().flatten();
+    let own = policies().find(|policy| strings(policy.get("subjects")).any(|name| matches(name, host)));
     let policy = own.or_else(|| policies().find(|policy| policy.get("subjects").is_none()))?;
-    policy
-        .get("issuers")
-        .and_then(Value::as_array)
-        .and_then(|issuers| issuers.first())
+    policy.get("issuers").and_then(Value::as_array).and_then(|issuers| issuers.first())
 }
 
 /// Names for which no public authority signs; Caddy uses its own for them.
 fn is_private(host: &str) -> bool {
-    let is_below = |zone: &str| {
-        host == zone
-            || host
-                .strip_suffix(zone)
-                .is_some_and(|rest| rest.ends_with('.'))
-    };
-    ["localhost", "local", "internal", "home.arpa"]
-        .into_iter()
-        .any(is_below)
-        || host.parse::<IpAddr>().is_ok()
+    let is_below = |zone: &str| host == zone || host.strip_suffix(zone).is_some_and(|rest| rest.ends_with('.'));
+    ["localhost", "local", "internal", "home.arpa"].into_iter().any(is_below) || host.parse::<IpAddr>().is_ok()
 }
 
 #[cfg(test)]
@@ -172,11 +132,7 @@ mod tests {
             ("udp/:443", None),
             ("unix//run/x.sock", None),
         ] {
-            assert_eq!(
-                socket(listener),
-                asked.map(|text| text.parse().unwrap()),
-                "{listener}"
-            );
+            assert_eq!(socket(listener), asked.map(|text| text.parse().unwrap()), "{listener}");
         }
     }
 
@@ -195,13 +151,7 @@ mod tests {
             "srv1": { "listen": ["192.0.2.7:443"], "routes": route },
         } } } });
         let found = served(&config, "A.example.org").unwrap();
-        assert_eq!(
-            found,
-            Served {
-                socket: "192.0.2.7:443".parse().unwrap(),
-                tls: ServedTls::Public
-            }
-        );
+        assert_eq!(found, Served { socket: "192.0.2.7:443".parse().unwrap(), tls: ServedTls::Public });
         assert_eq!(served(&config, "b.example.org"), None);
     }
 }

@@ -50,14 +50,8 @@ pub(super) struct Marker {
 
 impl Marker {
     pub(super) fn new(state_dir: &Path, target: &TargetName) -> Self {
-        let dir = state_dir
-            .join("edge")
-            .join(target.project.as_str())
-            .join(target.target.as_str());
-        Self {
-            state_dir: state_dir.to_owned(),
-            dir,
-        }
+        let dir = state_dir.join("edge").join(target.project.as_str()).join(target.target.as_str());
+        Self { state_dir: state_dir.to_owned(), dir }
     }
 
     pub(super) fn dir(&self) -> &Path {
@@ -142,11 +136,7 @@ impl Marker {
         if self.is_on(name)? == is_on {
             return Ok(());
         }
-        let (from, to) = if is_on {
-            (name.off(), name.on())
-        } else {
-            (name.on(), name.off())
-        };
+        let (from, to) = if is_on { (name.off(), name.on()) } else { (name.on(), name.off()) };
         fs::rename(self.dir.join(from), self.dir.join(to))?;
         sync_directory(&self.dir)
     }
@@ -160,10 +150,7 @@ impl Marker {
 fn is_marker(path: &Path) -> io::Result<bool> {
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_file() => Ok(true),
-        Ok(_) => Err(io::Error::new(
-            ErrorKind::InvalidData,
-            format!("{} is not a file", path.display()),
-        )),
+        Ok(_) => Err(io::Error::new(ErrorKind::InvalidData, format!("{} is not a file", path.display()))),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
@@ -220,17 +207,8 @@ mod tests {
                     assert_eq!(marker.read().unwrap(), slot, "{from:?} to {to:?}");
                 }
                 marker.prepare().unwrap();
-                assert_eq!(
-                    marker.read().unwrap(),
-                    to,
-                    "preparing again leaves the traffic alone"
-                );
-                assert_eq!(
-                    fs::read_dir(marker.dir()).unwrap().count(),
-                    2,
-                    "{}",
-                    names(&marker)
-                );
+                assert_eq!(marker.read().unwrap(), to, "preparing again leaves the traffic alone");
+                assert_eq!(fs::read_dir(marker.dir()).unwrap().count(), 2, "{}", names(&marker));
             }
         }
     }
@@ -253,10 +231,7 @@ mod tests {
                 for (name, is_on) in moves {
                     marker.set(name, is_on).unwrap();
                     let seen = marker.read().unwrap();
-                    assert!(
-                        seen == before || seen == to,
-                        "{before:?} to {to:?} passed {seen:?}"
-                    );
+                    assert!(seen == before || seen == to, "{before:?} to {to:?} passed {seen:?}");
                 }
                 // The same run again from wherever it was cut ends where it should.
                 marker.write(to).unwrap();
@@ -270,10 +245,7 @@ mod tests {
         let (_dir, marker) = marker();
         assert!(!marker.exists().unwrap());
         assert_eq!(marker.read().unwrap_err().kind(), ErrorKind::NotFound);
-        assert!(
-            marker.write(Some(Slot::A)).is_err(),
-            "a switch never makes directories"
-        );
+        assert!(marker.write(Some(Slot::A)).is_err(), "a switch never makes directories");
         marker.prepare().unwrap();
         fs::remove_file(marker.dir().join("b.off")).unwrap();
         assert!(marker.write(Some(Slot::B)).is_err());
@@ -291,11 +263,7 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         marker.prepare().unwrap();
         assert_eq!(mode(&marker.state_dir), 0o711);
-        for dir in [
-            marker.state_dir.join("edge"),
-            marker.state_dir.join("edge/shop"),
-            marker.dir().to_owned(),
-        ] {
+        for dir in [marker.state_dir.join("edge"), marker.state_dir.join("edge/shop"), marker.dir().to_owned()] {
             assert_eq!(mode(&dir), 0o755, "{}", dir.display());
         }
         fs::set_permissions(marker.dir(), fs::Permissions::from_mode(0o700)).unwrap();

@@ -62,11 +62,7 @@ impl CaddyEdge {
     /// Does nothing yet: Caddy is asked when there is something to ask.
     #[must_use]
     pub fn new(settings: CaddySettings) -> Self {
-        Self {
-            admin: Admin::new(settings.admin.clone()),
-            settings,
-            turn: Mutex::new(()),
-        }
+        Self { admin: Admin::new(settings.admin.clone()), settings, turn: Mutex::new(()) }
     }
 
     fn marker(&self, target: &TargetName) -> Marker {
@@ -79,10 +75,7 @@ impl CaddyEdge {
             return Ok(SiteFile::new(&self.settings.sites, file));
         }
         let message = format!("`{file}` is not the name of a vhost file");
-        Err(EdgeError {
-            reason: Reason::new(ReasonCode::Bug, message),
-            class: Class::Bug,
-        })
+        Err(EdgeError { reason: Reason::new(ReasonCode::Bug, message), class: Class::Bug })
     }
 
     async fn move_marker(&self, target: &TargetName, slot: Option<Slot>) -> Result<(), EdgeError> {
@@ -107,20 +100,14 @@ impl Edge for CaddyEdge {
     async fn observe(&self, target: &TargetName, vhost_file: &str) -> Result<LiveEdge, EdgeError> {
         let site = self.site(vhost_file)?;
         let reader = site.clone();
-        let (vhost, previous) = blocking("the vhost", &site.path(), move || {
-            Ok((reader.read()?, reader.previous()?))
-        })
-        .await?;
+        let (vhost, previous) =
+            blocking("the vhost", &site.path(), move || Ok((reader.read()?, reader.previous()?))).await?;
         let marker = self.marker(target);
         let (dir, has_vhost) = (marker.dir().to_owned(), vhost.is_some());
         // A vhost without a marker directory was made with another state directory, or one that is not mounted now:
         // that is trouble, not `not released yet`.
         let read = move || {
-            if has_vhost || marker.exists()? {
-                marker.read()
-            } else {
-                Ok(None)
-            }
+            if has_vhost || marker.exists()? { marker.read() } else { Ok(None) }
         };
         let serving = blocking("the marker", &dir, read).await?;
         let is_loaded = match (&vhost, previous) {
@@ -128,11 +115,7 @@ impl Edge for CaddyEdge {
             // A load that was begun and not ended is done again.
             (Some(_), Some(_)) | (None, _) => false,
         };
-        Ok(LiveEdge {
-            serving,
-            vhost,
-            is_loaded,
-        })
+        Ok(LiveEdge { serving, vhost, is_loaded })
     }
 
     async fn ensure_vhost(&self, target: &TargetName, vhost: &Vhost) -> Result<(), EdgeError> {
@@ -142,12 +125,7 @@ impl Edge for CaddyEdge {
         outcome
     }
 
-    async fn route(
-        &self,
-        target: &TargetName,
-        slot: Slot,
-        proof: &Verified,
-    ) -> Result<(), EdgeError> {
+    async fn route(&self, target: &TargetName, slot: Slot, proof: &Verified) -> Result<(), EdgeError> {
         tracing::debug!(%target, %slot, revision = proof.revision().short(), "traffic moves");
         self.move_marker(target, Some(slot)).await
     }
@@ -158,33 +136,18 @@ impl Edge for CaddyEdge {
 
     async fn path(&self, host: &str) -> Result<EdgePath, EdgeError> {
         let config = self.admin.config().await?;
-        let found = served(&config, host)
-            .ok_or_else(|| EdgeError::unavailable(format!("Caddy serves no {host} over TCP")))?;
+        let found =
+            served(&config, host).ok_or_else(|| EdgeError::unavailable(format!("Caddy serves no {host} over TCP")))?;
         let trust = match &found.tls {
             ServedTls::Off | ServedTls::Public => Trust::System,
-            ServedTls::Internal(authority) => {
-                Trust::AlsoRoots(self.admin.root_certificate(authority).await?)
-            }
+            ServedTls::Internal(authority) => Trust::AlsoRoots(self.admin.root_certificate(authority).await?),
             ServedTls::File(certificate) => {
                 let path = PathBuf::from(certificate);
-                Trust::Exactly(
-                    blocking("the certificate", &path.clone(), move || {
-                        std::fs::read_to_string(path)
-                    })
-                    .await?,
-                )
+                Trust::Exactly(blocking("the certificate", &path.clone(), move || std::fs::read_to_string(path)).await?)
             }
         };
-        let scheme = if found.tls == ServedTls::Off {
-            "http"
-        } else {
-            "https"
-        };
-        Ok(EdgePath {
-            scheme,
-            socket: found.socket,
-            trust,
-        })
+        let scheme = if found.tls == ServedTls::Off { "http" } else { "https" };
+        Ok(EdgePath { scheme, socket: found.socket, trust })
     }
 }
 
@@ -200,8 +163,5 @@ where
         Ok(Err(error)) => error.to_string(),
         Err(error) => error.to_string(),
     };
-    Err(EdgeError::unavailable(format!(
-        "{what} ({}): {error}",
-        path.display()
-    )))
+    Err(EdgeError::unavailable(format!("{what} ({}): {error}", path.display())))
 }

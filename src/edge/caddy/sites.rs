@@ -22,10 +22,7 @@ pub(super) struct SiteFile {
 
 impl SiteFile {
     pub(super) fn new(dir: &Path, name: &str) -> Self {
-        Self {
-            dir: dir.to_owned(),
-            name: name.to_owned(),
-        }
+        Self { dir: dir.to_owned(), name: name.to_owned() }
     }
 
     pub(super) fn path(&self) -> PathBuf {
@@ -90,11 +87,7 @@ impl SiteFile {
     fn write_as(&self, path: &Path, text: &str) -> io::Result<()> {
         let temporary = self.beside("new");
         gone(fs::remove_file(&temporary))?;
-        let mut file: File = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(VHOST_FILE)
-            .open(&temporary)?;
+        let mut file: File = OpenOptions::new().write(true).create_new(true).mode(VHOST_FILE).open(&temporary)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&temporary, path)?;
@@ -128,29 +121,15 @@ mod tests {
         file.replace("one").unwrap();
         assert_eq!(file.previous().unwrap().as_deref(), Some(""));
         file.restore().unwrap();
-        assert_eq!(
-            (file.read().unwrap(), file.previous().unwrap()),
-            (None, None)
-        );
+        assert_eq!((file.read().unwrap(), file.previous().unwrap()), (None, None));
         file.replace("one").unwrap();
         file.settle().unwrap();
         file.replace("two").unwrap();
         file.replace("three").unwrap();
-        assert_eq!(
-            file.previous().unwrap().as_deref(),
-            Some("one"),
-            "the last text that was loaded"
-        );
+        assert_eq!(file.previous().unwrap().as_deref(), Some("one"), "the last text that was loaded");
         file.restore().unwrap();
         file.restore().unwrap();
-        assert_eq!(
-            (file.read().unwrap().as_deref(), file.previous().unwrap()),
-            (Some("one"), None)
-        );
-        assert_eq!(
-            fs::read_dir(dir.path()).unwrap().count(),
-            1,
-            "nothing is left beside it"
-        );
+        assert_eq!((file.read().unwrap().as_deref(), file.previous().unwrap()), (Some("one"), None));
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left beside it");
     }
 }

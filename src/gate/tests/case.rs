@@ -6,8 +6,8 @@ use serde::Deserialize;
 use super::super::{CiFailure, CiKnowledge, Pause, Quarantine};
 use crate::model::ci::{CiFacts, CiRun};
 use crate::model::policy::{
-    Approve, ClusterPolicy, DriftPolicy, NoCiRun, OnFailure, Repository, TargetKind, TargetPolicy,
-    WindowEffect, WindowRule,
+    Approve, ClusterPolicy, DriftPolicy, NoCiRun, OnFailure, Repository, TargetKind, TargetPolicy, WindowEffect,
+    WindowRule,
 };
 use crate::model::{Class, Digest, Reason, ReasonCode, ReleaseNumber, Sha};
 
@@ -161,10 +161,7 @@ pub(super) fn policy(case: &Case, is_about_ci: bool) -> TargetPolicy {
         drift: DriftPolicy::Report,
         windows: allow.chain(deny).collect(),
         on_failure: OnFailure::None,
-        kind: TargetKind::Cluster(ClusterPolicy {
-            cluster: "c".to_owned(),
-            environment: "e".to_owned(),
-        }),
+        kind: TargetKind::Cluster(ClusterPolicy { cluster: "c".to_owned(), environment: "e".to_owned() }),
     }
 }
 
@@ -184,11 +181,7 @@ pub(super) fn quarantine(cases: &[CaseQuarantine]) -> Vec<Quarantine> {
 pub(super) fn knowledge(case: &mut Case) -> Option<CiKnowledge> {
     let answer = if let Some(failure) = case.failure.take() {
         let reason = Reason::new(ReasonCode::GithubUnavailable, "GitHub said no");
-        Err(CiFailure {
-            reason,
-            class: failure.class,
-            until: failure.until,
-        })
+        Err(CiFailure { reason, class: failure.class, until: failure.until })
     } else if let Some(names) = case.names.take() {
         Ok(CiFacts::NoSuchWorkflow { names })
     } else if let Some(paths) = case.paths.take() {
@@ -201,22 +194,15 @@ pub(super) fn knowledge(case: &mut Case) -> Option<CiKnowledge> {
             runs: case.runs.take()?.into_iter().map(run).collect(),
         })
     };
-    let first_asked = case
-        .first_asked
-        .unwrap_or_else(|| "2026-11-30T09:00:00Z".parse().unwrap());
-    Some(CiKnowledge {
-        sha: sha(case.asked_sha.unwrap_or('a')),
-        first_asked,
-        answer,
-    })
+    let first_asked = case.first_asked.unwrap_or_else(|| "2026-11-30T09:00:00Z".parse().unwrap());
+    Some(CiKnowledge { sha: sha(case.asked_sha.unwrap_or('a')), first_asked, answer })
 }
 
 pub(super) fn repository(text: &str) -> Repository {
     match text.split_once('/') {
-        Some((owner, name)) if !text.contains(':') => Repository::GitHub {
-            owner: owner.to_owned(),
-            name: name.to_owned(),
-        },
+        Some((owner, name)) if !text.contains(':') => {
+            Repository::GitHub { owner: owner.to_owned(), name: name.to_owned() }
+        }
         Some(_) | None => Repository::Url(text.to_owned()),
     }
 }

@@ -23,10 +23,7 @@ async fn server(answer: Option<&'static str>) -> SocketAddr {
                     return std::future::pending().await;
                 };
                 let asked = String::from_utf8_lossy(&asked[..length]).to_lowercase();
-                stream
-                    .write_all(answer.replace("{request}", &asked).as_bytes())
-                    .await
-                    .unwrap();
+                stream.write_all(answer.replace("{request}", &asked).as_bytes()).await.unwrap();
             });
         }
     });
@@ -68,70 +65,39 @@ async fn the_host_of_the_url_is_asked_wherever_the_probe_connects() {
     let socket = server(Some("HTTP/1.1 200 OK\r\nX-A: 1\r\nx-a: 2\r\n\r\n{request}")).await;
     for (url, host) in [
         ("http://shop.example.org/p?q=1", "shop.example.org"),
-        (
-            "http://shop.example.org:8080/p?q=1",
-            "shop.example.org:8080",
-        ),
+        ("http://shop.example.org:8080/p?q=1", "shop.example.org:8080"),
         ("http://192.0.2.1:8080/p?q=1", "192.0.2.1:8080"),
         ("http://[2001:db8::1]/p?q=1", "[2001:db8::1]"),
     ] {
         let mut asked = probe(url, Some(socket));
-        asked
-            .headers
-            .insert("X-Forwarded-Proto".into(), "https".into());
+        asked.headers.insert("X-Forwarded-Proto".into(), "https".into());
         let answer = answered(get(asked).await);
         let request = String::from_utf8(answer.body.clone()).unwrap();
         let agent = format!("user-agent: trueup/{}", env!("CARGO_PKG_VERSION"));
-        for line in [
-            "get /p?q=1 http/1.1",
-            &format!("host: {host}"),
-            "x-forwarded-proto: https",
-            &agent,
-        ] {
-            assert!(
-                request.lines().any(|known| known == line),
-                "{url}: {line} in {request}"
-            );
+        for line in ["get /p?q=1 http/1.1", &format!("host: {host}"), "x-forwarded-proto: https", &agent] {
+            assert!(request.lines().any(|known| known == line), "{url}: {line} in {request}");
         }
-        assert!(
-            !request.contains("cache-control") && !request.contains("accept-encoding"),
-            "{request}"
-        );
+        assert!(!request.contains("cache-control") && !request.contains("accept-encoding"), "{request}");
         assert_eq!(answer.header("x-a").collect::<Vec<_>>(), ["1", "2"]);
     }
 }
 
 #[tokio::test]
 async fn redirects_are_answers() {
-    let socket = server(Some(
-        "HTTP/1.1 302 Found\r\nLocation: http://shop.example.org/\r\nContent-Length: 0\r\n\r\n",
-    ))
-    .await;
+    let socket =
+        server(Some("HTTP/1.1 302 Found\r\nLocation: http://shop.example.org/\r\nContent-Length: 0\r\n\r\n")).await;
     let answer = answered(get(probe(&format!("http://{socket}/"), None)).await);
-    assert_eq!(
-        (answer.status, answer.header("location").next()),
-        (302, Some("http://shop.example.org/"))
-    );
+    assert_eq!((answer.status, answer.header("location").next()), (302, Some("http://shop.example.org/")));
 }
 
 #[tokio::test]
 async fn a_body_is_read_up_to_the_limit() {
-    let socket = server(Some(
-        "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789",
-    ))
-    .await;
-    for (limit, body, is_truncated) in [
-        (9, "012345678", true),
-        (10, "0123456789", false),
-        (0, "", true),
-    ] {
+    let socket = server(Some("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789")).await;
+    for (limit, body, is_truncated) in [(9, "012345678", true), (10, "0123456789", false), (0, "", true)] {
         let mut asked = probe(&format!("http://{socket}/"), None);
         asked.body_limit = limit;
         let answer = answered(get(asked).await);
-        assert_eq!(
-            (answer.body.as_slice(), answer.is_truncated),
-            (body.as_bytes(), is_truncated)
-        );
+        assert_eq!((answer.body.as_slice(), answer.is_truncated), (body.as_bytes(), is_truncated));
     }
 }
 
@@ -141,25 +107,15 @@ async fn silence_says_what_kind_it_is() {
     let mut asked = probe(&format!("http://{silence}/"), None);
     asked.timeout = Duration::from_millis(30);
     let (kind, detail) = silent(get(asked).await);
-    assert_eq!(
-        (kind, detail.as_str()),
-        (SilenceKind::Timeout, "no whole answer within 30 ms")
-    );
+    assert_eq!((kind, detail.as_str()), (SilenceKind::Timeout, "no whole answer within 30 ms"));
 
-    let gone = TcpListener::bind("127.0.0.1:0")
-        .await
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let (kind, detail) = silent(get(probe(&format!("http://{gone}/"), None)).await);
     assert_eq!(kind, SilenceKind::Connection);
     assert!(detail.contains("refused"), "{detail}");
 
     let cut = server(Some("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123")).await;
-    assert_eq!(
-        silent(get(probe(&format!("http://{cut}/"), None)).await).0,
-        SilenceKind::Connection
-    );
+    assert_eq!(silent(get(probe(&format!("http://{cut}/"), None)).await).0, SilenceKind::Connection);
 
     let plain = server(Some("HTTP/1.1 400 Bad Request\r\n\r\n")).await;
     let (kind, detail) = silent(get(probe("https://shop.example.org/", Some(plain))).await);
@@ -168,14 +124,8 @@ async fn silence_says_what_kind_it_is() {
     // RFC 6761: nothing below `.invalid` ever resolves.
     let (kind, detail) = silent(get(probe("http://shop.invalid/", None)).await);
     assert_eq!(kind, SilenceKind::Name, "{detail}");
-    assert!(
-        detail.contains("`shop.invalid` does not resolve"),
-        "{detail}"
-    );
+    assert!(detail.contains("`shop.invalid` does not resolve"), "{detail}");
 
     let (_, detail) = silent(get(probe("ftp://shop.example.org/", None)).await);
-    assert_eq!(
-        detail,
-        "`ftp://shop.example.org/`: only http and https are asked"
-    );
+    assert_eq!(detail, "`ftp://shop.example.org/`: only http and https are asked");
 }

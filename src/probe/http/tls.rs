@@ -13,11 +13,10 @@ use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, Signa
 /// # Errors
 /// A sentence, when the text holds no certificate.
 pub(super) fn exactly(pem: &str) -> Result<ClientConfig, String> {
-    let expected = CertificateDer::from_pem_slice(pem.as_bytes())
-        .map_err(|error| format!("no certificate in PEM: {error}"))?;
-    let provider = CryptoProvider::get_default()
-        .cloned()
-        .unwrap_or_else(|| Arc::new(rustls::crypto::ring::default_provider()));
+    let expected =
+        CertificateDer::from_pem_slice(pem.as_bytes()).map_err(|error| format!("no certificate in PEM: {error}"))?;
+    let provider =
+        CryptoProvider::get_default().cloned().unwrap_or_else(|| Arc::new(rustls::crypto::ring::default_provider()));
     let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;
@@ -49,9 +48,7 @@ impl ServerCertVerifier for Exactly {
         if end_entity.as_ref() == self.expected.as_ref() {
             Ok(ServerCertVerified::assertion())
         } else {
-            Err(Error::InvalidCertificate(
-                CertificateError::ApplicationVerificationFailure,
-            ))
+            Err(Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))
         }
     }
 
@@ -61,12 +58,7 @@ impl ServerCertVerifier for Exactly {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(
-            message,
-            cert,
-            dss,
-            &self.provider.signature_verification_algorithms,
-        )
+        verify_tls12_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
     }
 
     fn verify_tls13_signature(
@@ -75,17 +67,10 @@ impl ServerCertVerifier for Exactly {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(
-            message,
-            cert,
-            dss,
-            &self.provider.signature_verification_algorithms,
-        )
+        verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider
-            .signature_verification_algorithms
-            .supported_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }

@@ -8,13 +8,7 @@ use crate::model::{Digest, Reason, ReasonCode, ReleaseNumber, Sha, Slot, TargetN
 use crate::release::Phase;
 use crate::release::record::{JournalEntry, NewRelease, ReleaseRecord, Section, StepState};
 
-const SHAPE: PlanShape = PlanShape {
-    converge: 4,
-    commit: 3,
-    retire: 2,
-    undo_before: 2,
-    undo_after: 3,
-};
+const SHAPE: PlanShape = PlanShape { converge: 4, commit: 3, retire: 2, undo_before: 2, undo_after: 3 };
 
 fn target() -> TargetName {
     "shop/prod".parse().expect("a name")
@@ -63,13 +57,10 @@ fn line(section: Section, ordinal: u32, state: StepState) -> JournalEntry {
 fn phase(word: &str) -> Phase {
     let why = Reason::new(ReasonCode::DiskFull, "no space is left");
     let reason = match word {
-        "undoing" | "nothing-activated" | "reverting" | "reverted" | "refused" | "stuck" => {
-            Some(why)
-        }
+        "undoing" | "nothing-activated" | "reverting" | "reverted" | "refused" | "stuck" => Some(why),
         _ => None,
     };
-    serde_json::from_value(serde_json::json!({ "phase": word, "reason": reason }))
-        .expect("a phase's word")
+    serde_json::from_value(serde_json::json!({ "phase": word, "reason": reason })).expect("a phase's word")
 }
 
 fn section(word: &str) -> Section {
@@ -83,8 +74,7 @@ fn journal(text: &str) -> Vec<JournalEntry> {
         .map(|word| {
             let (place, state) = word.split_once('=').expect("`place=state`");
             let (list, ordinal) = place.split_once(':').expect("`section:ordinal`");
-            let state = serde_json::from_value(serde_json::Value::String(state.to_owned()))
-                .expect("a state's word");
+            let state = serde_json::from_value(serde_json::Value::String(state.to_owned())).expect("a state's word");
             line(section(list), ordinal.parse().expect("a number"), state)
         })
         .collect()
@@ -109,11 +99,7 @@ fn every_phase_goes_on_as_the_table_says() {
         if row.starts_with('#') {
             continue;
         }
-        let [word, retired, lines, wanted] = row
-            .split('\t')
-            .collect::<Vec<_>>()
-            .try_into()
-            .expect("four fields");
+        let [word, retired, lines, wanted] = row.split('\t').collect::<Vec<_>>().try_into().expect("four fields");
         let mut found = release(7, 'a', phase(word));
         found.retired_at = (retired == "retired").then_some(Timestamp::UNIX_EPOCH);
         let answer = resume(&found, &SHAPE, &journal(lines));
@@ -130,10 +116,7 @@ fn a_plan_with_empty_lists_only_has_its_events_left() {
         .into_iter()
         .map(|word| shown(&resume(&release(7, 'a', phase(word)), &empty, &[])))
         .collect();
-    assert_eq!(
-        answers,
-        ["started", "converged", "switched", "undone", "note-retired"]
-    );
+    assert_eq!(answers, ["started", "converged", "switched", "undone", "note-retired"]);
 }
 
 #[test]
@@ -142,11 +125,7 @@ fn lines_of_another_release_say_nothing_of_this_one() {
     other_number.release = ReleaseNumber(6);
     let mut other_target = line(Section::Converge, 0, StepState::Done);
     other_target.target = "shop/staging".parse().expect("a name");
-    let answer = resume(
-        &release(7, 'a', Phase::Converging),
-        &SHAPE,
-        &[other_number, other_target],
-    );
+    let answer = resume(&release(7, 'a', Phase::Converging), &SHAPE, &[other_number, other_target]);
     assert_eq!(shown(&answer), "converge:0");
 }
 
@@ -163,10 +142,7 @@ fn what_can_be_gone_back_to_was_live_and_is_another_revision() {
         release(7, 'e', Phase::NothingActivated(why)),
         release(8, 'f', Phase::Converging),
     ];
-    let numbers: Vec<u64> = rollback_candidates(&releases)
-        .into_iter()
-        .map(|release| release.number.0)
-        .collect();
+    let numbers: Vec<u64> = rollback_candidates(&releases).into_iter().map(|release| release.number.0).collect();
     assert_eq!(numbers, [4, 1], "6 serves, 5 is the same revision");
     assert!(rollback_candidates(&[]).is_empty());
     assert!(rollback_candidates(&[release(1, 'a', Phase::Live)]).is_empty());

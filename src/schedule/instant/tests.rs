@@ -8,10 +8,7 @@ const NOW: &str = "2026-07-15T10:20:30.5Z";
 
 #[test]
 fn every_form_means_what_systemd_takes_it_for() {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/testdata/schedule/instants.tsv"
-    );
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/schedule/instants.tsv");
     let table = std::fs::read_to_string(path).unwrap();
     let mut rows = 0;
     for line in table.lines().skip(1) {

@@ -15,9 +15,7 @@ use jiff::civil::Date;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CronError {
     /// Not five fields.
-    #[error(
-        "`{text}` is not five fields (minute, hour, day of month, month, day of week): it has {found}"
-    )]
+    #[error("`{text}` is not five fields (minute, hour, day of month, month, day of week): it has {found}")]
     Fields {
         /// The expression.
         text: String,
@@ -48,49 +46,18 @@ struct Field {
     names: &'static [&'static str],
 }
 
-const MONTHS: &[&str] = &[
-    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
-];
+const MONTHS: &[&str] = &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const WEEKDAYS: &[&str] = &["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
-const MINUTE: Field = Field {
-    name: "minute",
-    min: 0,
-    max: 59,
-    names: &[],
-};
-const HOUR: Field = Field {
-    name: "hour",
-    min: 0,
-    max: 23,
-    names: &[],
-};
-const DAY: Field = Field {
-    name: "day of month",
-    min: 1,
-    max: 31,
-    names: &[],
-};
-const MONTH: Field = Field {
-    name: "month",
-    min: 1,
-    max: 12,
-    names: MONTHS,
-};
+const MINUTE: Field = Field { name: "minute", min: 0, max: 59, names: &[] };
+const HOUR: Field = Field { name: "hour", min: 0, max: 23, names: &[] };
+const DAY: Field = Field { name: "day of month", min: 1, max: 31, names: &[] };
+const MONTH: Field = Field { name: "month", min: 1, max: 12, names: MONTHS };
 /// 0 and 7 are both Sunday.
-const WEEKDAY: Field = Field {
-    name: "day of week",
-    min: 0,
-    max: 7,
-    names: WEEKDAYS,
-};
+const WEEKDAY: Field = Field { name: "day of week", min: 0, max: 7, names: WEEKDAYS };
 
 impl Field {
     fn wrong(&self, part: &str, rule: impl Into<String>) -> CronError {
-        CronError::Field {
-            field: self.name,
-            part: part.to_owned(),
-            rule: rule.into(),
-        }
+        CronError::Field { field: self.name, part: part.to_owned(), rule: rule.into() }
     }
 
     /// The numbers that `text` stands for, by crontab(5) alone.
@@ -113,10 +80,7 @@ impl Field {
         } else if let Some((first, last)) = base.split_once('-') {
             (self.number(part, first)?, self.number(part, last)?)
         } else if let Some(step) = step {
-            let example = format!(
-                "a step follows `*` or a range, for example `{base}-{}/{step}`",
-                self.max
-            );
+            let example = format!("a step follows `*` or a range, for example `{base}-{}/{step}`", self.max);
             return Err(self.wrong(part, example));
         } else {
             let only = self.number(part, base)?;
@@ -132,31 +96,21 @@ impl Field {
     fn step(&self, part: &str, text: &str) -> Result<u32, CronError> {
         match digits(text) {
             Some(step) if step >= 1 && step <= self.max => Ok(step),
-            Some(_) | None => {
-                Err(self.wrong(part, format!("a step is a number from 1 to {}", self.max)))
-            }
+            Some(_) | None => Err(self.wrong(part, format!("a step is a number from 1 to {}", self.max))),
         }
     }
 
     fn number(&self, part: &str, text: &str) -> Result<u32, CronError> {
-        let named = self
-            .names
-            .iter()
-            .zip(self.min..)
-            .find(|(name, _)| name.eq_ignore_ascii_case(text));
+        let named = self.names.iter().zip(self.min..).find(|(name, _)| name.eq_ignore_ascii_case(text));
         match (digits(text), named) {
             (Some(number), _) if number >= self.min && number <= self.max => Ok(number),
             (_, Some((_, number))) => Ok(number),
-            (_, None) if self.names.is_empty() => Err(self.wrong(
-                part,
-                format!("a number from {} to {} is needed", self.min, self.max),
-            )),
+            (_, None) if self.names.is_empty() => {
+                Err(self.wrong(part, format!("a number from {} to {} is needed", self.min, self.max)))
+            }
             (_, None) => Err(self.wrong(
                 part,
-                format!(
-                    "a number from {} to {} or the first three letters of a name is needed",
-                    self.min, self.max
-                ),
+                format!("a number from {} to {} or the first three letters of a name is needed", self.min, self.max),
             )),
         }
     }
@@ -194,61 +148,32 @@ pub struct Crontab {
 pub fn parse(cron: &str) -> Result<Crontab, CronError> {
     let fields: Vec<&str> = cron.split_ascii_whitespace().collect();
     let &[minute, hour, day, month, weekday] = fields.as_slice() else {
-        return Err(CronError::Fields {
-            text: cron.to_owned(),
-            found: fields.len(),
-        });
+        return Err(CronError::Fields { text: cron.to_owned(), found: fields.len() });
     };
-    for (field, text) in [
-        (&MINUTE, minute),
-        (&HOUR, hour),
-        (&DAY, day),
-        (&MONTH, month),
-    ] {
+    for (field, text) in [(&MINUTE, minute), (&HOUR, hour), (&DAY, day), (&MONTH, month)] {
         field.numbers(text)?;
     }
     let weekdays = weekday_names(weekday)?;
-    let schedule = Schedule::from_str(&format!("0 {minute} {hour} {day} {month} {weekdays}"))
-        .map_err(|error| CronError::Field {
-            field: "cron expression",
-            part: cron.to_owned(),
-            rule: error.to_string(),
-        })?;
+    let schedule = Schedule::from_str(&format!("0 {minute} {hour} {day} {month} {weekdays}")).map_err(|error| {
+        CronError::Field { field: "cron expression", part: cron.to_owned(), rule: error.to_string() }
+    })?;
     let crontab = Crontab {
-        minutes: schedule
-            .minutes()
-            .iter()
-            .filter_map(|minute| i8::try_from(minute).ok())
-            .collect(),
-        hours: schedule
-            .hours()
-            .iter()
-            .filter_map(|hour| i8::try_from(hour).ok())
-            .collect(),
+        minutes: schedule.minutes().iter().filter_map(|minute| i8::try_from(minute).ok()).collect(),
+        hours: schedule.hours().iter().filter_map(|hour| i8::try_from(hour).ok()).collect(),
         days: schedule.days_of_month().iter().collect(),
         months: schedule.months().iter().collect(),
         weekdays: schedule.days_of_week().iter().collect(),
         is_day_open: day.starts_with('*') || weekday.starts_with('*'),
         is_frequent: minute.starts_with('*') || hour.starts_with('*'),
     };
-    if crontab.comes() {
-        Ok(crontab)
-    } else {
-        Err(CronError::Never(cron.to_owned()))
-    }
+    if crontab.comes() { Ok(crontab) } else { Err(CronError::Never(cron.to_owned())) }
 }
 
 /// The weekday field as a list of names: the crate counts from 1, crontab from 0.
 fn weekday_names(text: &str) -> Result<String, CronError> {
-    let numbers: BTreeSet<u32> = WEEKDAY
-        .numbers(text)?
-        .into_iter()
-        .map(|number| number % 7)
-        .collect();
-    let names: Vec<&str> = numbers
-        .into_iter()
-        .filter_map(|number| WEEKDAYS.get(usize::try_from(number).ok()?).copied())
-        .collect();
+    let numbers: BTreeSet<u32> = WEEKDAY.numbers(text)?.into_iter().map(|number| number % 7).collect();
+    let names: Vec<&str> =
+        numbers.into_iter().filter_map(|number| WEEKDAYS.get(usize::try_from(number).ok()?).copied()).collect();
     Ok(names.join(","))
 }
 
@@ -258,22 +183,14 @@ impl Crontab {
     pub fn matches(&self, date: Date) -> bool {
         let number = |value: i8| u32::try_from(value).unwrap_or(0);
         let is_day = self.days.contains(&number(date.day()));
-        let is_weekday = self
-            .weekdays
-            .contains(&(number(date.weekday().to_sunday_zero_offset()) + 1));
-        let is_either = if self.is_day_open {
-            is_day && is_weekday
-        } else {
-            is_day || is_weekday
-        };
+        let is_weekday = self.weekdays.contains(&(number(date.weekday().to_sunday_zero_offset()) + 1));
+        let is_either = if self.is_day_open { is_day && is_weekday } else { is_day || is_weekday };
         self.months.contains(&number(date.month())) && is_either
     }
 
     /// The times of a matching day, in order, as hour and minute.
     pub fn times(&self) -> impl Iterator<Item = (i8, i8)> + '_ {
-        self.hours
-            .iter()
-            .flat_map(|hour| self.minutes.iter().map(move |minute| (*hour, *minute)))
+        self.hours.iter().flat_map(|hour| self.minutes.iter().map(move |minute| (*hour, *minute)))
     }
 
     /// Says whether it fires every hour or every few minutes: then a change of the clock neither
@@ -288,9 +205,6 @@ impl Crontab {
     /// Within 28 years every date of a leap year falls on every weekday.
     fn comes(&self) -> bool {
         let first = Date::constant(2000, 1, 1);
-        first
-            .series(jiff::Span::new().days(1))
-            .take(28 * 366)
-            .any(|date| self.matches(date))
+        first.series(jiff::Span::new().days(1)).take(28 * 366).any(|date| self.matches(date))
     }
 }

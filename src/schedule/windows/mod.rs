@@ -50,9 +50,7 @@ pub enum WindowError {
         error: CronError,
     },
     /// Nobody knows the zone.
-    #[error(
-        "the window `{cron}` names the time zone `{time_zone}`, which is not in the zone database"
-    )]
+    #[error("the window `{cron}` names the time zone `{time_zone}`, which is not in the zone database")]
     TimeZone {
         /// The expression.
         cron: String,
@@ -74,36 +72,21 @@ pub enum WindowError {
 ///
 /// Source: crontab(5), cron(8); design, section 4, `windows`.
 pub fn is_open(rules: &[WindowRule], now: Timestamp) -> Result<Windows, WindowError> {
-    let windows = rules
-        .iter()
-        .map(Window::new)
-        .collect::<Result<Vec<_>, _>>()?;
+    let windows = rules.iter().map(Window::new).collect::<Result<Vec<_>, _>>()?;
     let mut search = Search { left: SEARCH_LIMIT };
     let (is_open, why) = judge(&windows, now, &mut search);
     let mut until = None;
     let mut at = now;
-    while let Some(next) = windows
-        .iter()
-        .filter_map(|window| search.boundary(window, at))
-        .min()
-    {
+    while let Some(next) = windows.iter().filter_map(|window| search.boundary(window, at)).min() {
         until = Some(next);
         let is_same = judge(&windows, next, &mut search).0 == is_open;
         if !is_same || search.left == 0 {
-            return Ok(Windows {
-                is_open,
-                until,
-                why,
-            });
+            return Ok(Windows { is_open, until, why });
         }
         until = None;
         at = next;
     }
-    Ok(Windows {
-        is_open,
-        until,
-        why,
-    })
+    Ok(Windows { is_open, until, why })
 }
 
 /// A rule, ready to be asked.
@@ -116,27 +99,14 @@ struct Window<'a> {
 
 impl<'a> Window<'a> {
     fn new(rule: &'a WindowRule) -> Result<Self, WindowError> {
-        let crontab = parse(&rule.cron).map_err(|error| WindowError::Cron {
-            cron: rule.cron.clone(),
-            error,
-        })?;
-        let zone = TimeZone::get(&rule.time_zone).map_err(|_| WindowError::TimeZone {
-            cron: rule.cron.clone(),
-            time_zone: rule.time_zone.clone(),
-        })?;
-        Ok(Self {
-            rule,
-            crontab,
-            zone,
-            duration: SignedDuration::from_secs(i64::from(rule.duration_seconds)),
-        })
+        let crontab = parse(&rule.cron).map_err(|error| WindowError::Cron { cron: rule.cron.clone(), error })?;
+        let zone = TimeZone::get(&rule.time_zone)
+            .map_err(|_| WindowError::TimeZone { cron: rule.cron.clone(), time_zone: rule.time_zone.clone() })?;
+        Ok(Self { rule, crontab, zone, duration: SignedDuration::from_secs(i64::from(rule.duration_seconds)) })
     }
 
     fn name(&self) -> String {
-        format!(
-            "`{}` for {} s ({})",
-            self.rule.cron, self.rule.duration_seconds, self.rule.time_zone
-        )
+        format!("`{}` for {} s ({})", self.rule.cron, self.rule.duration_seconds, self.rule.time_zone)
     }
 
     /// The first opening after `after`, exclusive, within the horizon.
@@ -144,11 +114,7 @@ impl<'a> Window<'a> {
         let civil = self.zone.to_datetime(after);
         let from = civil.checked_sub(CHANGE_OF_CLOCK).ok()?;
         let mut best: Option<(Timestamp, DateTime)> = None;
-        for date in from
-            .date()
-            .series(jiff::Span::new().days(1))
-            .take(HORIZON_DAYS)
-        {
+        for date in from.date().series(jiff::Span::new().days(1)).take(HORIZON_DAYS) {
             if best.is_some_and(|(_, limit)| date.at(0, 0, 0, 0) > limit) {
                 break;
             }
@@ -161,12 +127,7 @@ impl<'a> Window<'a> {
 
     /// Lowers `best` to the first opening on `date` that is later than `after`. Beside it stands
     /// the civil time up to which an earlier instant could still turn up.
-    fn opens_on(
-        &self,
-        date: Date,
-        (from, after): (DateTime, Timestamp),
-        best: &mut Option<(Timestamp, DateTime)>,
-    ) {
+    fn opens_on(&self, date: Date, (from, after): (DateTime, Timestamp), best: &mut Option<(Timestamp, DateTime)>) {
         for (hour, minute) in self.crontab.times() {
             let civil = date.at(hour, minute, 0, 0);
             if civil < from {
@@ -175,12 +136,7 @@ impl<'a> Window<'a> {
             if best.is_some_and(|(_, limit)| civil > limit) {
                 return;
             }
-            for opens in self
-                .instants(civil)
-                .into_iter()
-                .flatten()
-                .filter(|opens| *opens > after)
-            {
+            for opens in self.instants(civil).into_iter().flatten().filter(|opens| *opens > after) {
                 if best.is_none_or(|(first, _)| opens < first) {
                     *best = Some((opens, civil.checked_add(CHANGE_OF_CLOCK).unwrap_or(civil)));
                 }
@@ -196,15 +152,11 @@ impl<'a> Window<'a> {
             (AmbiguousOffset::Gap { .. }, true) => [None, None],
             (AmbiguousOffset::Gap { .. }, false) => {
                 let before = ambiguous.earlier().ok();
-                [
-                    before.and_then(|before| Some(self.zone.following(before).next()?.timestamp())),
-                    None,
-                ]
+                [before.and_then(|before| Some(self.zone.following(before).next()?.timestamp())), None]
             }
-            (AmbiguousOffset::Fold { .. }, is_frequent) => [
-                ambiguous.earlier().ok(),
-                ambiguous.later().ok().filter(|_| is_frequent),
-            ],
+            (AmbiguousOffset::Fold { .. }, is_frequent) => {
+                [ambiguous.earlier().ok(), ambiguous.later().ok().filter(|_| is_frequent)]
+            }
         }
     }
 }
@@ -246,33 +198,19 @@ impl Search {
     }
 
     fn is_inside(&mut self, window: &Window<'_>, at: Timestamp) -> bool {
-        let opens = at
-            .checked_sub(window.duration)
-            .ok()
-            .and_then(|from| self.opens_after(window, from));
+        let opens = at.checked_sub(window.duration).ok().and_then(|from| self.opens_after(window, from));
         opens.is_some_and(|opens| opens <= at)
     }
 }
 
 fn judge(windows: &[Window<'_>], at: Timestamp, search: &mut Search) -> (bool, String) {
     let is_denied = |window: &&Window<'_>| matches!(window.rule.effect, WindowEffect::Deny);
-    if let Some(window) = windows
-        .iter()
-        .filter(is_denied)
-        .find(|window| search.is_inside(window, at))
-    {
+    if let Some(window) = windows.iter().filter(is_denied).find(|window| search.is_inside(window, at)) {
         return (false, format!("inside the denied window {}", window.name()));
     }
-    let mut allowed = windows
-        .iter()
-        .filter(|window| !is_denied(window))
-        .peekable();
+    let mut allowed = windows.iter().filter(|window| !is_denied(window)).peekable();
     if allowed.peek().is_none() {
-        let why = if windows.is_empty() {
-            "no windows are set"
-        } else {
-            "outside every denied window"
-        };
+        let why = if windows.is_empty() { "no windows are set" } else { "outside every denied window" };
         return (true, why.to_owned());
     }
     match allowed.find(|window| search.is_inside(window, at)) {

@@ -136,13 +136,8 @@ async fn pin(api: &Api, name: &TargetName, (sha, tip): (Sha, Sha), peer: &Peer) 
         ports.store.put_pin(name, None).await?;
         return Ok(());
     }
-    let pin = Pin {
-        sha: sha.clone(),
-        tip: Some(tip),
-        by: peer.name(),
-        at: ports.clock.now(),
-        note: "sync --sha".to_owned(),
-    };
+    let pin =
+        Pin { sha: sha.clone(), tip: Some(tip), by: peer.name(), at: ports.clock.now(), note: "sync --sha".to_owned() };
     ports.store.put_pin(name, Some(&pin)).await?;
     audit(api, name, (peer, "pinned"), &format!("{} is wanted until the branch moves on", sha.short())).await
 }

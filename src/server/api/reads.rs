@@ -58,9 +58,8 @@ pub(super) async fn readyz(State(api): State<Api>) -> Result<(StatusCode, String
     let mut late = Vec::new();
     for name in names {
         let seen = ports.store.observed_ref(&name).await?;
-        let is_late = seen.is_none_or(|seen| {
-            u128::from(crate::reconcile::millis_between(seen.looked_at, now)) > bound.max(10_000)
-        });
+        let is_late = seen
+            .is_none_or(|seen| u128::from(crate::reconcile::millis_between(seen.looked_at, now)) > bound.max(10_000));
         if is_late {
             late.push(name.to_string());
         }
@@ -135,7 +134,10 @@ pub(super) async fn drift(
     let name = known(&api, &project, &target).await?;
     let look = drift::look(api.workers.ports(), &name).await?;
     let look = look.map_err(|error| {
-        ApiError::unavailable(format!("drift of {name} cannot be looked for: {}", error.reason), "repair it and ask again")
+        ApiError::unavailable(
+            format!("drift of {name} cannot be looked for: {}", error.reason),
+            "repair it and ask again",
+        )
     })?;
     Ok(Json(match look {
         Look::NothingReleased => answer("nothing-released"),

@@ -10,16 +10,10 @@ use super::abort::{Abort, FireOnDrop};
 use super::fault::Fault;
 
 /// Waits at most `bound`; dropping the work ends it for real, through its [`FireOnDrop`].
-pub(super) async fn within<T>(
-    bound: Duration,
-    work: impl Future<Output = Result<T, Fault>>,
-) -> Result<T, Fault> {
-    tokio::time::timeout(bound, work).await.unwrap_or_else(|_| {
-        Err(Fault::remote(format!(
-            "it took longer than {} s",
-            bound.as_secs()
-        )))
-    })
+pub(super) async fn within<T>(bound: Duration, work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+    tokio::time::timeout(bound, work)
+        .await
+        .unwrap_or_else(|_| Err(Fault::remote(format!("it took longer than {} s", bound.as_secs()))))
 }
 
 /// Runs blocking work on a thread of its own, and raises its abort when nobody waits for it any more.
@@ -29,17 +23,13 @@ pub(super) async fn blocking<T: Send + 'static>(
     let abort = Arc::new(Abort::default());
     let _fire = FireOnDrop(Arc::clone(&abort));
     let task = tokio::task::spawn_blocking(move || work(&abort));
-    task.await
-        .unwrap_or_else(|error| Err(Fault::Final(Box::new(bug(&error.to_string())))))
+    task.await.unwrap_or_else(|error| Err(Fault::Final(Box::new(bug(&error.to_string())))))
 }
 
 /// A broken promise of our own.
 pub(super) fn bug(why: &str) -> SourceError {
     SourceError {
-        reason: Reason::new(
-            ReasonCode::Bug,
-            format!("reading Git failed inside trueup: {why}; please report it"),
-        ),
+        reason: Reason::new(ReasonCode::Bug, format!("reading Git failed inside trueup: {why}; please report it")),
         class: Class::Bug,
     }
 }

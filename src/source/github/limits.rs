@@ -81,15 +81,9 @@ impl Limits {
             return Ok(());
         };
         if let Some(until) = known.wait_until.filter(|until| *until > now) {
-            return Err(wait(
-                format!("GitHub asked for no calls before {until}"),
-                until,
-            ));
+            return Err(wait(format!("GitHub asked for no calls before {until}"), until));
         }
-        match known
-            .budget
-            .filter(|budget| budget.reset > now && budget.remaining <= budget.reserve())
-        {
+        match known.budget.filter(|budget| budget.reset > now && budget.remaining <= budget.reserve()) {
             Some(budget) => {
                 let until = bounded(budget.reset, now);
                 let message = format!(
@@ -118,21 +112,14 @@ fn wait_until(answer: &Answer, now: Timestamp) -> Option<Timestamp> {
         return None;
     }
     if let Some(value) = answer.headers.get(RETRY_AFTER) {
-        let seconds = value
-            .to_str()
-            .ok()
-            .and_then(|text| text.trim().parse::<i64>().ok());
+        let seconds = value.to_str().ok().and_then(|text| text.trim().parse::<i64>().ok());
         let wait = seconds.map_or(DEFAULT_WAIT, SignedDuration::from_secs);
-        return Some(bounded(
-            now.checked_add(wait).unwrap_or(Timestamp::MAX),
-            now,
-        ));
+        return Some(bounded(now.checked_add(wait).unwrap_or(Timestamp::MAX), now));
     }
     if let Some(budget) = Budget::read(&answer.headers).filter(|budget| budget.remaining == 0) {
         return Some(bounded(budget.reset, now));
     }
-    let is_limit =
-        answer.status == StatusCode::TOO_MANY_REQUESTS || words(answer).contains("rate limit");
+    let is_limit = answer.status == StatusCode::TOO_MANY_REQUESTS || words(answer).contains("rate limit");
     is_limit.then(|| now.checked_add(DEFAULT_WAIT).unwrap_or(now))
 }
 
@@ -140,29 +127,18 @@ fn wait_until(answer: &Answer, now: Timestamp) -> Option<Timestamp> {
 pub(super) fn refusal(answer: &Answer, now: Timestamp) -> ChecksError {
     let status = answer.status;
     let words = words(answer);
-    let said = if words.is_empty() {
-        String::new()
-    } else {
-        format!(" (\"{words}\")")
-    };
+    let said = if words.is_empty() { String::new() } else { format!(" (\"{words}\")") };
     if let Some(until) = wait_until(answer, now) {
-        return wait(
-            format!("GitHub's rate limit is reached: {status}{said}; asked again at {until}"),
-            until,
-        );
+        return wait(format!("GitHub's rate limit is reached: {status}{said}; asked again at {until}"), until);
     }
     let (class, message) = match status {
         StatusCode::UNAUTHORIZED => (
             Class::Stalled,
-            format!(
-                "GitHub does not accept the token: {status}{said}; put a valid one into `token_file`"
-            ),
+            format!("GitHub does not accept the token: {status}{said}; put a valid one into `token_file`"),
         ),
         StatusCode::FORBIDDEN => (
             Class::Stalled,
-            format!(
-                "the token lacks a right: {status}{said}; give it the repository permission `Actions: read`"
-            ),
+            format!("the token lacks a right: {status}{said}; give it the repository permission `Actions: read`"),
         ),
         StatusCode::NOT_FOUND => (
             Class::Stalled,
@@ -176,10 +152,7 @@ pub(super) fn refusal(answer: &Answer, now: Timestamp) -> ChecksError {
 }
 
 fn wait(message: String, until: Timestamp) -> ChecksError {
-    ChecksError {
-        until: Some(until),
-        ..failure(Class::Transient, message)
-    }
+    ChecksError { until: Some(until), ..failure(Class::Transient, message) }
 }
 
 /// Never in the past, never longer than [`LONGEST_WAIT`].
@@ -193,12 +166,6 @@ fn words(answer: &Answer) -> String {
     struct Message {
         message: String,
     }
-    let message = serde_json::from_slice::<Message>(&answer.body)
-        .map(|body| body.message)
-        .unwrap_or_default();
-    message
-        .chars()
-        .filter(|character| !character.is_control())
-        .take(SHOWN_CHARACTERS)
-        .collect()
+    let message = serde_json::from_slice::<Message>(&answer.body).map(|body| body.message).unwrap_or_default();
+    message.chars().filter(|character| !character.is_control()).take(SHOWN_CHARACTERS).collect()
 }

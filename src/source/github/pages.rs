@@ -24,17 +24,10 @@ pub(super) struct Answer {
 impl Answer {
     pub(super) fn into_page(self) -> Result<Page, ChecksError> {
         let body = serde_json::from_slice(&self.body).map_err(|error| {
-            failure(
-                Class::Transient,
-                format!("GitHub's answer is not the JSON that it promises: {error}"),
-            )
+            failure(Class::Transient, format!("GitHub's answer is not the JSON that it promises: {error}"))
         })?;
         let text = |name: HeaderName| Some(self.headers.get(name)?.to_str().ok()?.to_owned());
-        Ok(Page {
-            etag: text(ETAG),
-            next: text(LINK).and_then(|link| next(&link)),
-            body,
-        })
+        Ok(Page { etag: text(ETAG), next: text(LINK).and_then(|link| next(&link)), body })
     }
 }
 
@@ -57,9 +50,7 @@ pub(super) struct Pages {
 
 impl Pages {
     pub(super) fn get(&self, credential: &Digest, url: &str) -> Option<Arc<Page>> {
-        self.kept
-            .get(&(credential.clone(), url.to_owned()))
-            .cloned()
+        self.kept.get(&(credential.clone(), url.to_owned())).cloned()
     }
 
     pub(super) fn put(&mut self, credential: &Digest, url: &str, page: &Arc<Page>) {

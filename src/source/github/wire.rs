@@ -63,30 +63,16 @@ pub(super) fn resolve(pages: &[Arc<Page>], name: &str) -> Resolved {
         Body::Runs { .. } => &[],
     });
     let there: Vec<&Workflow> = all.filter(|workflow| workflow.state != "deleted").collect();
-    let named: Vec<&Workflow> = there
-        .iter()
-        .copied()
-        .filter(|workflow| workflow.name == name)
-        .collect();
-    let active: Vec<&Workflow> = named
-        .iter()
-        .copied()
-        .filter(|workflow| !is_disabled(workflow))
-        .collect();
+    let named: Vec<&Workflow> = there.iter().copied().filter(|workflow| workflow.name == name).collect();
+    let active: Vec<&Workflow> = named.iter().copied().filter(|workflow| !is_disabled(workflow)).collect();
     match (named.as_slice(), active.as_slice()) {
-        ([one], _) | (_, [one]) => Resolved::One {
-            id: one.id,
-            is_disabled: is_disabled(one),
-        },
+        ([one], _) | (_, [one]) => Resolved::One { id: one.id, is_disabled: is_disabled(one) },
         ([], _) => {
             let names = there.iter().map(|workflow| workflow.name.clone()).collect();
             Resolved::Other(CiFacts::NoSuchWorkflow { names })
         }
         (several, _) => {
-            let paths = several
-                .iter()
-                .map(|workflow| workflow.path.clone())
-                .collect();
+            let paths = several.iter().map(|workflow| workflow.path.clone()).collect();
             Resolved::Other(CiFacts::Ambiguous { paths })
         }
     }
@@ -98,11 +84,7 @@ fn is_disabled(workflow: &Workflow) -> bool {
 }
 
 /// The runs of all pages, unjudged.
-pub(super) fn facts(
-    pages: &[Arc<Page>],
-    repo: &str,
-    (workflow_id, is_disabled): (u64, bool),
-) -> CiFacts {
+pub(super) fn facts(pages: &[Arc<Page>], repo: &str, (workflow_id, is_disabled): (u64, bool)) -> CiFacts {
     let all: Vec<&Run> = pages
         .iter()
         .flat_map(|page| match &page.body {
@@ -111,15 +93,9 @@ pub(super) fn facts(
         })
         .collect();
     let now_named = all.iter().find_map(|run| run.repository.as_ref());
-    let renamed_to = now_named
-        .map(|named| named.full_name.clone())
-        .filter(|full_name| !full_name.eq_ignore_ascii_case(repo));
-    CiFacts::Runs {
-        workflow_id,
-        is_disabled,
-        renamed_to,
-        runs: all.into_iter().map(run).collect(),
-    }
+    let renamed_to =
+        now_named.map(|named| named.full_name.clone()).filter(|full_name| !full_name.eq_ignore_ascii_case(repo));
+    CiFacts::Runs { workflow_id, is_disabled, renamed_to, runs: all.into_iter().map(run).collect() }
 }
 
 fn run(run: &Run) -> CiRun {
@@ -131,10 +107,7 @@ fn run(run: &Run) -> CiRun {
         head_sha: run.head_sha.clone(),
         head_branch: run.head_branch.clone(),
         event: run.event.clone(),
-        head_repository: run
-            .head_repository
-            .as_ref()
-            .map(|named| named.full_name.clone()),
+        head_repository: run.head_repository.as_ref().map(|named| named.full_name.clone()),
         status: run.status.clone(),
         conclusion: run.conclusion.clone(),
         link: run.html_url.clone(),
@@ -147,9 +120,7 @@ fn run(run: &Run) -> CiRun {
 pub(super) fn next(link: &str) -> Option<String> {
     link.split(',').find_map(|entry| {
         let (target, parameters) = entry.split_once(';')?;
-        let is_next = parameters
-            .split(';')
-            .any(|parameter| parameter.trim() == "rel=\"next\"");
+        let is_next = parameters.split(';').any(|parameter| parameter.trim() == "rel=\"next\"");
         let target = target.trim().strip_prefix('<')?.strip_suffix('>')?;
         is_next.then(|| target.to_owned())
     })
@@ -157,14 +128,13 @@ pub(super) fn next(link: &str) -> Option<String> {
 
 /// Percent-encodes everything but RFC 3986's unreserved characters.
 pub(super) fn encode(text: &str) -> String {
-    text.bytes()
-        .fold(String::with_capacity(text.len()), |mut encoded, byte| {
-            if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-                encoded.push(char::from(byte));
-            } else {
-                encoded.push('%');
-                encoded.push_str(&hex::encode_upper([byte]));
-            }
-            encoded
-        })
+    text.bytes().fold(String::with_capacity(text.len()), |mut encoded, byte| {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push('%');
+            encoded.push_str(&hex::encode_upper([byte]));
+        }
+        encoded
+    })
 }

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::record::{
-    Approval, AuditEvent, CiRecord, Condition, DriftFinding, ManifestRecord, NewRelease,
-    ObservedRef, Pause, Pin, PlanRecord, QuarantineEntry,
+    Approval, AuditEvent, CiRecord, Condition, DriftFinding, ManifestRecord, NewRelease, ObservedRef, Pause, Pin,
+    PlanRecord, QuarantineEntry,
 };
 use super::{Store, StoreError};
 use crate::model::{Digest, Reason, ReasonCode, ReleaseNumber, Sha, Slot, TargetName};
@@ -83,18 +83,9 @@ pub(crate) async fn the_last_look_at_a_branch_replaces_the_one_before(store: &dy
 
 pub(crate) async fn pauses_and_pins_are_set_and_lifted(store: &dyn Store) {
     let (target, other) = (target("controls"), target("controls-other"));
-    let pause = Pause {
-        by: "uid 0".to_owned(),
-        at: at(1),
-        note: String::new(),
-    };
-    let pin = Pin {
-        sha: sha('a'),
-        tip: None,
-        by: "uid 1000".to_owned(),
-        at: at(2),
-        note: "the importer broke".to_owned(),
-    };
+    let pause = Pause { by: "uid 0".to_owned(), at: at(1), note: String::new() };
+    let pin =
+        Pin { sha: sha('a'), tip: None, by: "uid 1000".to_owned(), at: at(2), note: "the importer broke".to_owned() };
     store.put_pause(&target, Some(&pause)).await.expect("put");
     store.put_pin(&target, Some(&pin)).await.expect("put");
     assert_eq!(store.pause(&target).await.expect("read"), Some(pause));
@@ -122,10 +113,7 @@ pub(crate) async fn a_quarantined_sha_stays_until_it_is_lifted(store: &dyn Store
     store.put_quarantine(&entry('b', 2)).await.expect("put");
     let found = store.quarantine(&target, &sha('a')).await.expect("read");
     assert_eq!(found, Some(entry('a', 1)));
-    assert_eq!(
-        store.quarantines(&target).await.expect("read"),
-        [entry('b', 2), entry('a', 1)]
-    );
+    assert_eq!(store.quarantines(&target).await.expect("read"), [entry('b', 2), entry('a', 1)]);
 
     let by = ("uid 0", at(9));
     let a = sha('a');
@@ -141,9 +129,7 @@ pub(crate) async fn a_quarantined_sha_stays_until_it_is_lifted(store: &dyn Store
     assert_eq!(again, Some(entry('a', 10)), "it failed again");
 }
 
-pub(crate) async fn plans_are_found_by_id_and_prefix_and_the_last_stored_is_the_latest(
-    store: &dyn Store,
-) {
+pub(crate) async fn plans_are_found_by_id_and_prefix_and_the_last_stored_is_the_latest(store: &dyn Store) {
     let target = target("plans");
     let first = new_plan(&target, "0123456789abcdef");
     let second = new_plan(&target, "0123456789fedcba");
@@ -154,22 +140,13 @@ pub(crate) async fn plans_are_found_by_id_and_prefix_and_the_last_stored_is_the_
         assert_eq!(latest.as_ref(), Some(plan));
     }
     let by = |id: &'static str| store.plan(id);
-    assert_eq!(
-        by("0123456789abcdef").await.expect("read").as_ref(),
-        Some(&first)
-    );
-    assert_eq!(
-        by("0123456789a").await.expect("read").as_ref(),
-        Some(&first)
-    );
+    assert_eq!(by("0123456789abcdef").await.expect("read").as_ref(), Some(&first));
+    assert_eq!(by("0123456789a").await.expect("read").as_ref(), Some(&first));
     assert_eq!(by("0123456789").await.expect("read"), None, "fits two");
     assert_eq!(by("0123").await.expect("read"), None, "too short");
     assert_eq!(by("%%%%%%%%%").await.expect("read"), None);
 
-    let later = PlanRecord {
-        at: at(99),
-        ..first.clone()
-    };
+    let later = PlanRecord { at: at(99), ..first.clone() };
     store.put_plan(&later).await.expect("put");
     let latest = store.latest_plan(&target).await.expect("read");
     assert_eq!(latest, Some(first.clone()), "as it was made first");
@@ -177,10 +154,7 @@ pub(crate) async fn plans_are_found_by_id_and_prefix_and_the_last_stored_is_the_
     let mut foreign = first;
     foreign.target = self::target("plans-other");
     let refused = store.put_plan(&foreign).await;
-    assert!(
-        matches!(refused, Err(StoreError::Corrupt { .. })),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(StoreError::Corrupt { .. })), "{refused:?}");
 }
 
 pub(crate) async fn the_last_decision_on_a_plan_counts(store: &dyn Store) {
@@ -210,10 +184,7 @@ pub(crate) async fn manifests_and_ci_answers_are_kept(store: &dyn Store) {
     };
     store.put_manifest(&manifest).await.expect("put");
     store.put_manifest(&manifest).await.expect("again");
-    let found = store
-        .manifest(manifest.digest.as_str())
-        .await
-        .expect("read");
+    let found = store.manifest(manifest.digest.as_str()).await.expect("read");
     assert_eq!(found, Some(manifest));
     let mut record = CiRecord {
         target: target.clone(),
@@ -252,10 +223,7 @@ pub(crate) async fn a_condition_is_since_its_status_or_reason_changed(store: &dy
     for (given, is_changed, since) in steps {
         let changed = store.put_condition(&target, &given).await.expect("put");
         assert_eq!(changed, is_changed, "{given:?}");
-        let wanted = Condition {
-            since: at(since),
-            ..given
-        };
+        let wanted = Condition { since: at(since), ..given };
         assert_eq!(store.conditions(&target).await.expect("read"), [wanted]);
     }
 }
@@ -269,16 +237,9 @@ pub(crate) async fn equal_drift_keeps_its_beginning(store: &dyn Store) {
         since: at(second),
         looked_at: at(second),
     };
-    for (given, since) in [
-        (finding("x", 1), 1),
-        (finding("x", 2), 1),
-        (finding("y", 3), 3),
-    ] {
+    for (given, since) in [(finding("x", 1), 1), (finding("x", 2), 1), (finding("y", 3), 3)] {
         store.put_drift(&target, Some(&given)).await.expect("put");
-        let wanted = DriftFinding {
-            since: at(since),
-            ..given
-        };
+        let wanted = DriftFinding { since: at(since), ..given };
         assert_eq!(store.drift(&target).await.expect("read"), Some(wanted));
     }
     store.put_drift(&target, None).await.expect("put");
@@ -296,11 +257,8 @@ pub(crate) async fn audit_events_come_newest_first_and_by_target(store: &dyn Sto
         sha: Some(sha('a')),
         release: Some(ReleaseNumber(2)),
     };
-    let (first, daemon, last) = (
-        event("paused", Some(&target)),
-        event("started", None),
-        event("resumed", Some(&target)),
-    );
+    let (first, daemon, last) =
+        (event("paused", Some(&target)), event("started", None), event("resumed", Some(&target)));
     for event in [&first, &daemon, &last] {
         store.audit(event).await.expect("put");
     }
@@ -320,9 +278,6 @@ pub(crate) async fn known_targets_are_remembered_by_name(store: &dyn Store) {
     store.put_known_target(&one, false).await.expect("put");
     store.put_known_target(&one, true).await.expect("put");
     let known = store.known_targets().await.expect("read");
-    let ours: Vec<_> = known
-        .into_iter()
-        .filter(|(name, _)| *name == one || *name == two)
-        .collect();
+    let ours: Vec<_> = known.into_iter().filter(|(name, _)| *name == one || *name == two).collect();
     assert_eq!(ours, [(one, true), (two, false)]);
 }

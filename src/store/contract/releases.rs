@@ -16,36 +16,17 @@ pub(crate) async fn a_release_is_counted_moved_and_found(store: &dyn Store) {
     let next = store.begin_release(&new_release(&target, 'b')).await;
     assert_eq!(next.expect("begin").number, ReleaseNumber(2));
 
-    store
-        .put_image(&target, number, "sha256:1")
-        .await
-        .expect("put");
-    for (second, phase) in [
-        Phase::Converging,
-        Phase::Proving,
-        Phase::Proving,
-        Phase::Live,
-        Phase::Live,
-    ]
-    .into_iter()
-    .enumerate()
+    store.put_image(&target, number, "sha256:1").await.expect("put");
+    for (second, phase) in
+        [Phase::Converging, Phase::Proving, Phase::Proving, Phase::Live, Phase::Live].into_iter().enumerate()
     {
         let second = i64::try_from(second).expect("small");
-        store
-            .put_phase(&target, number, &phase, at(second))
-            .await
-            .expect("put");
+        store.put_phase(&target, number, &phase, at(second)).await.expect("put");
     }
     let unfinished = of(store.unfinished().await.expect("read"), &target);
     assert_eq!(unfinished, [1, 2], "live, and not retired yet");
-    store
-        .put_retired(&target, number, at(7))
-        .await
-        .expect("put");
-    store
-        .put_retired(&target, number, at(8))
-        .await
-        .expect("again");
+    store.put_retired(&target, number, at(7)).await.expect("put");
+    store.put_retired(&target, number, at(8)).await.expect("again");
     let found = store.release(&target, number).await.expect("read");
     let wanted = ReleaseRecord {
         phase: Phase::Live,
@@ -78,11 +59,7 @@ pub(crate) async fn releases_come_newest_first(store: &dyn Store) {
 }
 
 fn of(releases: Vec<ReleaseRecord>, target: &TargetName) -> Vec<u64> {
-    releases
-        .into_iter()
-        .filter(|release| release.new.target == *target)
-        .map(|release| release.number.0)
-        .collect()
+    releases.into_iter().filter(|release| release.new.target == *target).map(|release| release.number.0).collect()
 }
 
 pub(crate) async fn every_phase_is_unfinished_exactly_until_it_has_an_outcome(store: &dyn Store) {
@@ -104,10 +81,7 @@ pub(crate) async fn every_phase_is_unfinished_exactly_until_it_has_an_outcome(st
     for phase in phases {
         let begun = store.begin_release(&new_release(&target, 'a')).await;
         let number = begun.expect("begin").number;
-        store
-            .put_phase(&target, number, &phase, at(1))
-            .await
-            .expect("put");
+        store.put_phase(&target, number, &phase, at(1)).await.expect("put");
         let found = store.release(&target, number).await.expect("read");
         assert_eq!(found.map(|found| found.phase), Some(phase.clone()));
         wanted.extend(phase.outcome().is_none().then_some(number.0));
@@ -118,11 +92,7 @@ pub(crate) async fn every_phase_is_unfinished_exactly_until_it_has_an_outcome(st
 
 pub(crate) async fn a_journal_keeps_its_order_and_needs_its_release(store: &dyn Store) {
     let target = target("journal");
-    let number = store
-        .begin_release(&new_release(&target, 'a'))
-        .await
-        .expect("begin")
-        .number;
+    let number = store.begin_release(&new_release(&target, 'a')).await.expect("begin").number;
     let line = |section, state, note: Option<&str>| JournalEntry {
         target: target.clone(),
         release: number,
@@ -143,17 +113,11 @@ pub(crate) async fn a_journal_keeps_its_order_and_needs_its_release(store: &dyn 
     for line in &lines {
         store.journal(line).await.expect("put");
     }
-    assert_eq!(
-        store.journal_of(&target, number).await.expect("read"),
-        lines
-    );
+    assert_eq!(store.journal_of(&target, number).await.expect("read"), lines);
     let mut orphan = line(Section::Commit, StepState::Intent, None);
     orphan.release = ReleaseNumber(99);
     let refused = store.journal(&orphan).await;
-    assert!(
-        matches!(refused, Err(StoreError::Unknown { .. })),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(StoreError::Unknown { .. })), "{refused:?}");
 }
 
 pub(crate) async fn what_names_no_release_changes_nothing_and_says_so(store: &dyn Store) {
@@ -165,18 +129,12 @@ pub(crate) async fn what_names_no_release_changes_nothing_and_says_so(store: &dy
             store.put_image(&target, number, "sha256:1").await,
         ];
         for answer in answers {
-            assert!(
-                matches!(answer, Err(StoreError::Unknown { .. })),
-                "{answer:?}"
-            );
+            assert!(matches!(answer, Err(StoreError::Unknown { .. })), "{answer:?}");
         }
     }
     let mut unplanned = new_release(&target, 'a');
     unplanned.plan_id = Some("a plan that was never stored".to_owned());
-    assert!(
-        store.begin_release(&unplanned).await.is_err(),
-        "invariant I2"
-    );
+    assert!(store.begin_release(&unplanned).await.is_err(), "invariant I2");
     let first = store.begin_release(&new_release(&target, 'a')).await;
     assert_eq!(first.expect("begin").number, ReleaseNumber(1));
 }

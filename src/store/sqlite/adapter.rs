@@ -7,8 +7,8 @@ use super::{SqliteStore, controls, facts, releases};
 use crate::model::{ReleaseNumber, Sha, TargetName};
 use crate::release::Phase;
 use crate::store::record::{
-    Approval, AuditEvent, CiRecord, Condition, DriftFinding, JournalEntry, ManifestRecord,
-    NewRelease, ObservedRef, Pause, Pin, PlanRecord, QuarantineEntry, ReleaseRecord,
+    Approval, AuditEvent, CiRecord, Condition, DriftFinding, JournalEntry, ManifestRecord, NewRelease, ObservedRef,
+    Pause, Pin, PlanRecord, QuarantineEntry, ReleaseRecord,
 };
 use crate::store::{Store, StoreError};
 
@@ -22,26 +22,16 @@ impl Store for SqliteStore {
         controls::observed_ref(&self.readers, target).await
     }
 
-    async fn put_observed_ref(
-        &self,
-        target: &TargetName,
-        seen: &ObservedRef,
-    ) -> Result<(), StoreError> {
-        self.durably(|db| controls::put_observed_ref(db, target, seen))
-            .await
+    async fn put_observed_ref(&self, target: &TargetName, seen: &ObservedRef) -> Result<(), StoreError> {
+        self.durably(|db| controls::put_observed_ref(db, target, seen)).await
     }
 
     async fn pause(&self, target: &TargetName) -> Result<Option<Pause>, StoreError> {
         controls::pause(&self.readers, target).await
     }
 
-    async fn put_pause(
-        &self,
-        target: &TargetName,
-        pause: Option<&Pause>,
-    ) -> Result<(), StoreError> {
-        self.durably(|db| controls::put_pause(db, target, pause))
-            .await
+    async fn put_pause(&self, target: &TargetName, pause: Option<&Pause>) -> Result<(), StoreError> {
+        self.durably(|db| controls::put_pause(db, target, pause)).await
     }
 
     async fn pin(&self, target: &TargetName) -> Result<Option<Pin>, StoreError> {
@@ -52,11 +42,7 @@ impl Store for SqliteStore {
         self.durably(|db| controls::put_pin(db, target, pin)).await
     }
 
-    async fn quarantine(
-        &self,
-        target: &TargetName,
-        sha: &Sha,
-    ) -> Result<Option<QuarantineEntry>, StoreError> {
+    async fn quarantine(&self, target: &TargetName, sha: &Sha) -> Result<Option<QuarantineEntry>, StoreError> {
         controls::quarantine(&self.readers, target, sha).await
     }
 
@@ -74,8 +60,7 @@ impl Store for SqliteStore {
         sha: &Sha,
         lifted: (&str, Timestamp),
     ) -> Result<bool, StoreError> {
-        self.durably(|db| controls::lift_quarantine(db, (target, sha), lifted))
-            .await
+        self.durably(|db| controls::lift_quarantine(db, (target, sha), lifted)).await
     }
 
     async fn put_plan(&self, plan: &PlanRecord) -> Result<(), StoreError> {
@@ -90,17 +75,12 @@ impl Store for SqliteStore {
         releases::latest_plan(&self.readers, target).await
     }
 
-    async fn approval(
-        &self,
-        target: &TargetName,
-        plan_hash: &str,
-    ) -> Result<Option<Approval>, StoreError> {
+    async fn approval(&self, target: &TargetName, plan_hash: &str) -> Result<Option<Approval>, StoreError> {
         controls::approval(&self.readers, target, plan_hash).await
     }
 
     async fn put_approval(&self, approval: &Approval) -> Result<(), StoreError> {
-        self.durably(|db| controls::put_approval(db, approval))
-            .await
+        self.durably(|db| controls::put_approval(db, approval)).await
     }
 
     async fn begin_release(&self, new: &NewRelease) -> Result<ReleaseRecord, StoreError> {
@@ -114,43 +94,22 @@ impl Store for SqliteStore {
         phase: &Phase,
         at: Timestamp,
     ) -> Result<(), StoreError> {
-        self.durably(|db| releases::put_phase(db, (target, number), (phase, at)))
-            .await
+        self.durably(|db| releases::put_phase(db, (target, number), (phase, at))).await
     }
 
-    async fn put_retired(
-        &self,
-        target: &TargetName,
-        number: ReleaseNumber,
-        at: Timestamp,
-    ) -> Result<(), StoreError> {
-        self.durably(|db| releases::put_retired(db, (target, number), at))
-            .await
+    async fn put_retired(&self, target: &TargetName, number: ReleaseNumber, at: Timestamp) -> Result<(), StoreError> {
+        self.durably(|db| releases::put_retired(db, (target, number), at)).await
     }
 
-    async fn put_image(
-        &self,
-        target: &TargetName,
-        number: ReleaseNumber,
-        image_id: &str,
-    ) -> Result<(), StoreError> {
-        self.durably(|db| releases::put_image(db, (target, number), image_id))
-            .await
+    async fn put_image(&self, target: &TargetName, number: ReleaseNumber, image_id: &str) -> Result<(), StoreError> {
+        self.durably(|db| releases::put_image(db, (target, number), image_id)).await
     }
 
-    async fn release(
-        &self,
-        target: &TargetName,
-        number: ReleaseNumber,
-    ) -> Result<Option<ReleaseRecord>, StoreError> {
+    async fn release(&self, target: &TargetName, number: ReleaseNumber) -> Result<Option<ReleaseRecord>, StoreError> {
         releases::release(&self.readers, (target, number)).await
     }
 
-    async fn releases(
-        &self,
-        target: &TargetName,
-        limit: u32,
-    ) -> Result<Vec<ReleaseRecord>, StoreError> {
+    async fn releases(&self, target: &TargetName, limit: u32) -> Result<Vec<ReleaseRecord>, StoreError> {
         releases::releases(&self.readers, target, limit).await
     }
 
@@ -166,11 +125,7 @@ impl Store for SqliteStore {
         self.durably(|db| releases::journal(db, entry)).await
     }
 
-    async fn journal_of(
-        &self,
-        target: &TargetName,
-        number: ReleaseNumber,
-    ) -> Result<Vec<JournalEntry>, StoreError> {
+    async fn journal_of(&self, target: &TargetName, number: ReleaseNumber) -> Result<Vec<JournalEntry>, StoreError> {
         releases::journal_of(&self.readers, (target, number)).await
     }
 
@@ -194,47 +149,28 @@ impl Store for SqliteStore {
         facts::conditions(&self.readers, target).await
     }
 
-    async fn put_condition(
-        &self,
-        target: &TargetName,
-        condition: &Condition,
-    ) -> Result<bool, StoreError> {
-        self.durably(|db| facts::put_condition(db, target, condition))
-            .await
+    async fn put_condition(&self, target: &TargetName, condition: &Condition) -> Result<bool, StoreError> {
+        self.durably(|db| facts::put_condition(db, target, condition)).await
     }
 
     async fn drift(&self, target: &TargetName) -> Result<Option<DriftFinding>, StoreError> {
         facts::drift(&self.readers, target).await
     }
 
-    async fn put_drift(
-        &self,
-        target: &TargetName,
-        finding: Option<&DriftFinding>,
-    ) -> Result<(), StoreError> {
-        self.durably(|db| facts::put_drift(db, target, finding))
-            .await
+    async fn put_drift(&self, target: &TargetName, finding: Option<&DriftFinding>) -> Result<(), StoreError> {
+        self.durably(|db| facts::put_drift(db, target, finding)).await
     }
 
     async fn audit(&self, event: &AuditEvent) -> Result<(), StoreError> {
         self.durably(|db| facts::audit(db, event)).await
     }
 
-    async fn audit_events(
-        &self,
-        target: Option<&TargetName>,
-        limit: u32,
-    ) -> Result<Vec<AuditEvent>, StoreError> {
+    async fn audit_events(&self, target: Option<&TargetName>, limit: u32) -> Result<Vec<AuditEvent>, StoreError> {
         facts::audit_events(&self.readers, target, limit).await
     }
 
-    async fn put_known_target(
-        &self,
-        target: &TargetName,
-        is_orphaned: bool,
-    ) -> Result<(), StoreError> {
-        self.durably(|db| facts::put_known_target(db, target, is_orphaned))
-            .await
+    async fn put_known_target(&self, target: &TargetName, is_orphaned: bool) -> Result<(), StoreError> {
+        self.durably(|db| facts::put_known_target(db, target, is_orphaned)).await
     }
 
     async fn known_targets(&self) -> Result<Vec<(TargetName, bool)>, StoreError> {

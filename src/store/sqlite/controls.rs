@@ -13,17 +13,11 @@ use crate::store::record::{Approval, ObservedRef, Pause, Pin, QuarantineEntry};
 /// How many quarantine entries are listed.
 const QUARANTINE_LISTED: i64 = 100;
 
-pub(super) async fn observed_ref(
-    db: &Db,
-    target: &TargetName,
-) -> Result<Option<ObservedRef>, StoreError> {
+pub(super) async fn observed_ref(db: &Db, target: &TargetName) -> Result<Option<ObservedRef>, StoreError> {
     let question = query("SELECT * FROM observed_refs WHERE target = ?1").bind(target.to_string());
     db.first("read an observed ref", question, |row| {
         let row = Fields::of(row, "observed ref");
-        let suspect = match (
-            row.maybe_parsed("suspect_sha")?,
-            row.maybe_time("suspect_at")?,
-        ) {
+        let suspect = match (row.maybe_parsed("suspect_sha")?, row.maybe_time("suspect_at")?) {
             (Some(sha), Some(at)) => Some((sha, at)),
             (None, None) => None,
             (Some(_), None) | (None, Some(_)) => {
@@ -41,11 +35,7 @@ pub(super) async fn observed_ref(
     .await
 }
 
-pub(super) async fn put_observed_ref(
-    db: &Db,
-    target: &TargetName,
-    seen: &ObservedRef,
-) -> Result<(), StoreError> {
+pub(super) async fn put_observed_ref(db: &Db, target: &TargetName, seen: &ObservedRef) -> Result<(), StoreError> {
     let statement = query(
         "INSERT OR REPLACE INTO observed_refs
              (target, branch, tip, looked_at, moved_at, suspect_sha, suspect_at)
@@ -66,29 +56,19 @@ pub(super) async fn pause(db: &Db, target: &TargetName) -> Result<Option<Pause>,
     let question = query("SELECT * FROM pauses WHERE target = ?1").bind(target.to_string());
     db.first("read a pause", question, |row| {
         let row = Fields::of(row, "pause");
-        Ok(Pause {
-            by: row.text("by")?,
-            at: row.time("at")?,
-            note: row.text("note")?,
-        })
+        Ok(Pause { by: row.text("by")?, at: row.time("at")?, note: row.text("note")? })
     })
     .await
 }
 
-pub(super) async fn put_pause(
-    db: &Db,
-    target: &TargetName,
-    pause: Option<&Pause>,
-) -> Result<(), StoreError> {
+pub(super) async fn put_pause(db: &Db, target: &TargetName, pause: Option<&Pause>) -> Result<(), StoreError> {
     let statement = match pause {
         None => query("DELETE FROM pauses WHERE target = ?1").bind(target.to_string()),
-        Some(pause) => {
-            query("INSERT OR REPLACE INTO pauses (target, by, at, note) VALUES (?1, ?2, ?3, ?4)")
-                .bind(target.to_string())
-                .bind(&pause.by)
-                .bind(micros(pause.at))
-                .bind(&pause.note)
-        }
+        Some(pause) => query("INSERT OR REPLACE INTO pauses (target, by, at, note) VALUES (?1, ?2, ?3, ?4)")
+            .bind(target.to_string())
+            .bind(&pause.by)
+            .bind(micros(pause.at))
+            .bind(&pause.note),
     };
     db.run("record a pause", statement).await?;
     Ok(())
@@ -109,11 +89,7 @@ pub(super) async fn pin(db: &Db, target: &TargetName) -> Result<Option<Pin>, Sto
     .await
 }
 
-pub(super) async fn put_pin(
-    db: &Db,
-    target: &TargetName,
-    pin: Option<&Pin>,
-) -> Result<(), StoreError> {
+pub(super) async fn put_pin(db: &Db, target: &TargetName, pin: Option<&Pin>) -> Result<(), StoreError> {
     let statement = match pin {
         None => query("DELETE FROM pins WHERE target = ?1").bind(target.to_string()),
         Some(pin) => query(
@@ -151,30 +127,18 @@ fn read_quarantine(row: &SqliteRow) -> Result<QuarantineEntry, StoreError> {
     })
 }
 
-pub(super) async fn quarantine(
-    db: &Db,
-    target: &TargetName,
-    sha: &Sha,
-) -> Result<Option<QuarantineEntry>, StoreError> {
-    let question =
-        query("SELECT * FROM quarantine WHERE target = ?1 AND sha = ?2 AND lifted_at IS NULL")
-            .bind(target.to_string())
-            .bind(sha.as_str());
-    db.first("read a quarantine entry", question, read_quarantine)
-        .await
+pub(super) async fn quarantine(db: &Db, target: &TargetName, sha: &Sha) -> Result<Option<QuarantineEntry>, StoreError> {
+    let question = query("SELECT * FROM quarantine WHERE target = ?1 AND sha = ?2 AND lifted_at IS NULL")
+        .bind(target.to_string())
+        .bind(sha.as_str());
+    db.first("read a quarantine entry", question, read_quarantine).await
 }
 
-pub(super) async fn quarantines(
-    db: &Db,
-    target: &TargetName,
-) -> Result<Vec<QuarantineEntry>, StoreError> {
-    let question = query(
-        "SELECT * FROM quarantine WHERE target = ?1 ORDER BY at DESC, release DESC, sha LIMIT ?2",
-    )
-    .bind(target.to_string())
-    .bind(QUARANTINE_LISTED);
-    db.all("read the quarantine", question, read_quarantine)
-        .await
+pub(super) async fn quarantines(db: &Db, target: &TargetName) -> Result<Vec<QuarantineEntry>, StoreError> {
+    let question = query("SELECT * FROM quarantine WHERE target = ?1 ORDER BY at DESC, release DESC, sha LIMIT ?2")
+        .bind(target.to_string())
+        .bind(QUARANTINE_LISTED);
+    db.all("read the quarantine", question, read_quarantine).await
 }
 
 pub(super) async fn put_quarantine(db: &Db, entry: &QuarantineEntry) -> Result<(), StoreError> {
@@ -212,14 +176,9 @@ pub(super) async fn lift_quarantine(
     Ok(db.run("lift a quarantine entry", statement).await? > 0)
 }
 
-pub(super) async fn approval(
-    db: &Db,
-    target: &TargetName,
-    plan_hash: &str,
-) -> Result<Option<Approval>, StoreError> {
-    let question = query("SELECT * FROM approvals WHERE target = ?1 AND plan_hash = ?2")
-        .bind(target.to_string())
-        .bind(plan_hash);
+pub(super) async fn approval(db: &Db, target: &TargetName, plan_hash: &str) -> Result<Option<Approval>, StoreError> {
+    let question =
+        query("SELECT * FROM approvals WHERE target = ?1 AND plan_hash = ?2").bind(target.to_string()).bind(plan_hash);
     db.first("read an approval", question, |row| {
         let row = Fields::of(row, "approval");
         Ok(Approval {

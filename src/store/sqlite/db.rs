@@ -30,11 +30,7 @@ pub(super) struct Db {
 
 impl Db {
     /// Runs a statement; gives the number of rows that it changed.
-    pub(super) async fn run(
-        &self,
-        what: &'static str,
-        statement: Statement<'_>,
-    ) -> Result<u64, StoreError> {
+    pub(super) async fn run(&self, what: &'static str, statement: Statement<'_>) -> Result<u64, StoreError> {
         let done = statement.execute(&self.pool).await;
         let done = done.map_err(|error| failed(&self.path, what, error))?;
         Ok(done.rows_affected())
@@ -75,23 +71,13 @@ pub(super) fn failed(path: &str, what: &'static str, error: sqlx::Error) -> Stor
     const FULL: i32 = 13;
     const NOT_A_DATABASE: i32 = 26;
     const IOERR_SHMSIZE: i32 = 4874;
-    let code = error
-        .as_database_error()
-        .and_then(|error| error.code())
-        .and_then(|code| code.parse::<i32>().ok());
+    let code = error.as_database_error().and_then(|error| error.code()).and_then(|code| code.parse::<i32>().ok());
     match code {
-        Some(FULL | IOERR_SHMSIZE) => StoreError::Full {
-            what,
-            path: path.to_owned(),
-        },
-        Some(code) if matches!(code & 0xff, CORRUPT | NOT_A_DATABASE) => StoreError::Damaged {
-            path: path.to_owned(),
-            detail: error.to_string(),
-        },
-        Some(_) | None => StoreError::Engine {
-            what,
-            source: Box::new(error),
-        },
+        Some(FULL | IOERR_SHMSIZE) => StoreError::Full { what, path: path.to_owned() },
+        Some(code) if matches!(code & 0xff, CORRUPT | NOT_A_DATABASE) => {
+            StoreError::Damaged { path: path.to_owned(), detail: error.to_string() }
+        }
+        Some(_) | None => StoreError::Engine { what, source: Box::new(error) },
     }
 }
 
@@ -108,19 +94,14 @@ impl<'r> Fields<'r> {
 
     /// The error for a row that is not what we wrote.
     pub(super) fn corrupt(&self, column: &str, why: &dyn Display) -> StoreError {
-        StoreError::Corrupt {
-            what: self.what,
-            detail: format!("`{column}`: {why}"),
-        }
+        StoreError::Corrupt { what: self.what, detail: format!("`{column}`: {why}") }
     }
 
     fn get<T>(&self, column: &str) -> Result<T, StoreError>
     where
         T: sqlx::Type<Sqlite> + sqlx::Decode<'r, Sqlite>,
     {
-        self.row
-            .try_get(column)
-            .map_err(|error| self.corrupt(column, &error))
+        self.row.try_get(column).map_err(|error| self.corrupt(column, &error))
     }
 
     pub(super) fn text(&self, column: &str) -> Result<String, StoreError> {
@@ -171,28 +152,21 @@ impl<'r> Fields<'r> {
     where
         T: FromStr<Err: Display>,
     {
-        self.text(column)?
-            .parse()
-            .map_err(|error| self.corrupt(column, &error))
+        self.text(column)?.parse().map_err(|error| self.corrupt(column, &error))
     }
 
     pub(super) fn maybe_parsed<T>(&self, column: &str) -> Result<Option<T>, StoreError>
     where
         T: FromStr<Err: Display>,
     {
-        self.maybe_text(column)?
-            .map(|text| text.parse().map_err(|error| self.corrupt(column, &error)))
-            .transpose()
+        self.maybe_text(column)?.map(|text| text.parse().map_err(|error| self.corrupt(column, &error))).transpose()
     }
 
     pub(super) fn json<T: DeserializeOwned>(&self, column: &str) -> Result<T, StoreError> {
         serde_json::from_str(&self.text(column)?).map_err(|error| self.corrupt(column, &error))
     }
 
-    pub(super) fn maybe_json<T: DeserializeOwned>(
-        &self,
-        column: &str,
-    ) -> Result<Option<T>, StoreError> {
+    pub(super) fn maybe_json<T: DeserializeOwned>(&self, column: &str) -> Result<Option<T>, StoreError> {
         self.maybe_text(column)?
             .map(|text| serde_json::from_str(&text).map_err(|error| self.corrupt(column, &error)))
             .transpose()
@@ -204,10 +178,7 @@ impl<'r> Fields<'r> {
             .map_err(|error| self.corrupt(column, &error))
     }
 
-    pub(super) fn maybe_word<T: DeserializeOwned>(
-        &self,
-        column: &str,
-    ) -> Result<Option<T>, StoreError> {
+    pub(super) fn maybe_word<T: DeserializeOwned>(&self, column: &str) -> Result<Option<T>, StoreError> {
         match self.maybe_text(column)? {
             Some(_) => self.word(column).map(Some),
             None => Ok(None),
@@ -222,26 +193,17 @@ pub(super) fn micros(at: Timestamp) -> i64 {
 
 /// A release's number as the engine keeps it.
 pub(super) fn numbered(number: ReleaseNumber) -> Result<i64, StoreError> {
-    i64::try_from(number.0).map_err(|_| StoreError::Unknown {
-        what: "release",
-        key: number.to_string(),
-    })
+    i64::try_from(number.0).map_err(|_| StoreError::Unknown { what: "release", key: number.to_string() })
 }
 
 /// How a release is named in [`StoreError::Unknown`].
 pub(super) fn no_such_release(target: &TargetName, number: ReleaseNumber) -> StoreError {
-    StoreError::Unknown {
-        what: "release",
-        key: format!("{number} of {target}"),
-    }
+    StoreError::Unknown { what: "release", key: format!("{number} of {target}") }
 }
 
 /// A record inside a record.
 pub(super) fn json<T: Serialize>(what: &'static str, value: &T) -> Result<String, StoreError> {
-    serde_json::to_string(value).map_err(|error| StoreError::Engine {
-        what,
-        source: Box::new(error),
-    })
+    serde_json::to_string(value).map_err(|error| StoreError::Engine { what, source: Box::new(error) })
 }
 
 /// The word of a variant without content.

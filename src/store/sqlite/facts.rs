@@ -9,21 +9,16 @@ use crate::store::record::{AuditEvent, CiRecord, Condition, DriftFinding, Manife
 
 pub(super) async fn instance(db: &Db) -> Result<String, StoreError> {
     let question = query("SELECT value FROM meta WHERE key = 'instance'");
-    let found = db.first("read the installation's id", question, |row| {
-        Fields::of(row, "installation id").text("value")
-    });
-    found.await?.ok_or_else(|| StoreError::Corrupt {
-        what: "installation id",
-        detail: "it is gone".to_owned(),
-    })
+    let found =
+        db.first("read the installation's id", question, |row| Fields::of(row, "installation id").text("value"));
+    found.await?.ok_or_else(|| StoreError::Corrupt { what: "installation id", detail: "it is gone".to_owned() })
 }
 
 pub(super) async fn put_manifest(db: &Db, manifest: &ManifestRecord) -> Result<(), StoreError> {
-    let statement =
-        query("INSERT OR REPLACE INTO manifests (digest, path, text) VALUES (?1, ?2, ?3)")
-            .bind(manifest.digest.as_str())
-            .bind(&manifest.path)
-            .bind(&manifest.text);
+    let statement = query("INSERT OR REPLACE INTO manifests (digest, path, text) VALUES (?1, ?2, ?3)")
+        .bind(manifest.digest.as_str())
+        .bind(&manifest.path)
+        .bind(&manifest.text);
     db.run("keep a manifest", statement).await?;
     Ok(())
 }
@@ -32,23 +27,13 @@ pub(super) async fn manifest(db: &Db, digest: &str) -> Result<Option<ManifestRec
     let question = query("SELECT * FROM manifests WHERE digest = ?1").bind(digest);
     db.first("read a manifest", question, |row| {
         let row = Fields::of(row, "manifest");
-        Ok(ManifestRecord {
-            digest: row.parsed("digest")?,
-            path: row.text("path")?,
-            text: row.text("text")?,
-        })
+        Ok(ManifestRecord { digest: row.parsed("digest")?, path: row.text("path")?, text: row.text("text")? })
     })
     .await
 }
 
-pub(super) async fn ci(
-    db: &Db,
-    target: &TargetName,
-    sha: &Sha,
-) -> Result<Option<CiRecord>, StoreError> {
-    let question = query("SELECT * FROM ci WHERE target = ?1 AND sha = ?2")
-        .bind(target.to_string())
-        .bind(sha.as_str());
+pub(super) async fn ci(db: &Db, target: &TargetName, sha: &Sha) -> Result<Option<CiRecord>, StoreError> {
+    let question = query("SELECT * FROM ci WHERE target = ?1 AND sha = ?2").bind(target.to_string()).bind(sha.as_str());
     db.first("read a CI record", question, |row| {
         let row = Fields::of(row, "CI record");
         Ok(CiRecord {
@@ -81,8 +66,7 @@ pub(super) async fn put_ci(db: &Db, record: &CiRecord) -> Result<(), StoreError>
 }
 
 pub(super) async fn conditions(db: &Db, target: &TargetName) -> Result<Vec<Condition>, StoreError> {
-    let question =
-        query("SELECT * FROM conditions WHERE target = ?1 ORDER BY kind").bind(target.to_string());
+    let question = query("SELECT * FROM conditions WHERE target = ?1 ORDER BY kind").bind(target.to_string());
     db.all("read the conditions", question, |row| {
         let row = Fields::of(row, "condition");
         Ok(Condition {
@@ -96,11 +80,7 @@ pub(super) async fn conditions(db: &Db, target: &TargetName) -> Result<Vec<Condi
     .await
 }
 
-pub(super) async fn put_condition(
-    db: &Db,
-    target: &TargetName,
-    condition: &Condition,
-) -> Result<bool, StoreError> {
+pub(super) async fn put_condition(db: &Db, target: &TargetName, condition: &Condition) -> Result<bool, StoreError> {
     const WHAT: &str = "record a condition";
     let fail = |error| failed(&db.path, WHAT, error);
     // Both statements run on the one writing connection: nobody writes in between.
@@ -136,10 +116,7 @@ pub(super) async fn put_condition(
     Ok(same.is_empty())
 }
 
-pub(super) async fn drift(
-    db: &Db,
-    target: &TargetName,
-) -> Result<Option<DriftFinding>, StoreError> {
+pub(super) async fn drift(db: &Db, target: &TargetName) -> Result<Option<DriftFinding>, StoreError> {
     let question = query("SELECT * FROM drift WHERE target = ?1").bind(target.to_string());
     db.first("read the drift", question, |row| {
         let row = Fields::of(row, "drift finding");
@@ -154,11 +131,7 @@ pub(super) async fn drift(
     .await
 }
 
-pub(super) async fn put_drift(
-    db: &Db,
-    target: &TargetName,
-    finding: Option<&DriftFinding>,
-) -> Result<(), StoreError> {
+pub(super) async fn put_drift(db: &Db, target: &TargetName, finding: Option<&DriftFinding>) -> Result<(), StoreError> {
     const WHAT: &str = "record drift";
     let statement = match finding {
         None => query("DELETE FROM drift WHERE target = ?1").bind(target.to_string()),
@@ -226,15 +199,10 @@ pub(super) async fn audit_events(
     .await
 }
 
-pub(super) async fn put_known_target(
-    db: &Db,
-    target: &TargetName,
-    is_orphaned: bool,
-) -> Result<(), StoreError> {
-    let statement =
-        query("INSERT OR REPLACE INTO known_targets (target, is_orphaned) VALUES (?1, ?2)")
-            .bind(target.to_string())
-            .bind(i64::from(is_orphaned));
+pub(super) async fn put_known_target(db: &Db, target: &TargetName, is_orphaned: bool) -> Result<(), StoreError> {
+    let statement = query("INSERT OR REPLACE INTO known_targets (target, is_orphaned) VALUES (?1, ?2)")
+        .bind(target.to_string())
+        .bind(i64::from(is_orphaned));
     db.run("remember a target", statement).await?;
     Ok(())
 }

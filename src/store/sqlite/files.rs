@@ -28,9 +28,7 @@ pub(super) struct Files {
 
 impl Files {
     pub(super) fn new(directory: &Path) -> Self {
-        Self {
-            directory: directory.to_owned(),
-        }
+        Self { directory: directory.to_owned() }
     }
 
     /// The database file.
@@ -61,11 +59,7 @@ impl Files {
     /// Makes the state directory, or sets its rights to what the edge needs.
     pub(super) fn prepare(&self) -> Result<(), StoreError> {
         let fail = |source| file_error("prepare the state directory", &self.directory, source);
-        DirBuilder::new()
-            .recursive(true)
-            .mode(DIRECTORY_MODE)
-            .create(&self.directory)
-            .map_err(fail)?;
+        DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(&self.directory).map_err(fail)?;
         set_mode(&self.directory, DIRECTORY_MODE).map_err(fail)
     }
 
@@ -84,10 +78,7 @@ impl Files {
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => {
-                return Err(StoreError::Locked {
-                    path: path.display().to_string(),
-                    pid: owner(&mut file),
-                });
+                return Err(StoreError::Locked { path: path.display().to_string(), pid: owner(&mut file) });
             }
             Err(error) => return Err(fail(error.into())),
         }
@@ -102,8 +93,7 @@ impl Files {
     pub(super) fn make_unfinished_database(&self) -> Result<PathBuf, StoreError> {
         let path = self.unfinished_database();
         for stale in ["", "-journal", "-wal", "-shm"] {
-            remove(&Self::beside(&path, stale))
-                .map_err(|source| file_error("remove", &path, source))?;
+            remove(&Self::beside(&path, stale)).map_err(|source| file_error("remove", &path, source))?;
         }
         OpenOptions::new()
             .write(true)
@@ -168,19 +158,12 @@ impl Files {
 
 /// The error for one file.
 pub(super) fn file_error(what: &'static str, path: &Path, source: io::Error) -> StoreError {
-    StoreError::File {
-        what,
-        path: path.display().to_string(),
-        source,
-    }
+    StoreError::File { what, path: path.display().to_string(), source }
 }
 
 /// Whether an error says that there is no space: the disk's, or a quota's.
 pub(super) fn is_full(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded
-    )
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
 fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
@@ -231,17 +214,9 @@ fn sign(file: &mut File) -> io::Result<()> {
 fn owner(file: &mut File) -> String {
     let mut text = String::new();
     let is_read = file.rewind().and_then(|()| file.read_to_string(&mut text));
-    let field = |name: &str| {
-        text.lines()
-            .find_map(|line| line.strip_prefix(name))
-            .map(str::trim)
-    };
+    let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
     match (is_read, field("pid "), field("boot ")) {
-        (Ok(_), Some(pid), Some(boot))
-            if pid.parse::<u32>().is_ok() && boot == boot_id().as_str() =>
-        {
-            pid.to_owned()
-        }
+        (Ok(_), Some(pid), Some(boot)) if pid.parse::<u32>().is_ok() && boot == boot_id().as_str() => pid.to_owned(),
         (Ok(_) | Err(_), Some(_) | None, Some(_) | None) => "unknown".to_owned(),
     }
 }

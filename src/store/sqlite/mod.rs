@@ -55,12 +55,7 @@ impl SqliteStore {
             }
             Ok(()) | Err(_) => {}
         }
-        Ok(Self {
-            readers,
-            writer: Some(writer),
-            files,
-            _lock: Some(lock),
-        })
+        Ok(Self { readers, writer: Some(writer), files, _lock: Some(lock) })
     }
 
     /// Opens the store in `state_dir` for reading: without the lock, without changing a file.
@@ -70,12 +65,7 @@ impl SqliteStore {
     /// this version never ran; otherwise as [`SqliteStore::open`].
     pub async fn open_read_only(state_dir: &Path) -> Result<Self, StoreError> {
         let files = Files::new(state_dir);
-        Ok(Self {
-            readers: open::for_reading(&files).await?,
-            writer: None,
-            files,
-            _lock: None,
-        })
+        Ok(Self { readers: open::for_reading(&files).await?, writer: None, files, _lock: None })
     }
 
     /// Waits for what is running, moves the log into the database file, and gives the state
@@ -94,9 +84,7 @@ impl SqliteStore {
     /// # Errors
     /// [`StoreError::File`] when it cannot be removed.
     pub fn release_reserve(&self) -> Result<bool, StoreError> {
-        self.files
-            .free_reserve()
-            .map_err(|error| self.files.reserve_error("remove", error))
+        self.files.free_reserve().map_err(|error| self.files.reserve_error("remove", error))
     }
 
     /// Makes the reserve again, unless it is there.
@@ -104,9 +92,7 @@ impl SqliteStore {
     /// # Errors
     /// [`StoreError::File`] when there is still no space for it.
     pub fn restore_reserve(&self) -> Result<(), StoreError> {
-        self.files
-            .make_reserve()
-            .map_err(|error| self.files.reserve_error("make", error))
+        self.files.make_reserve().map_err(|error| self.files.reserve_error("make", error))
     }
 
     /// Whether the reserve is there.
@@ -116,9 +102,7 @@ impl SqliteStore {
     }
 
     fn writer(&self) -> Result<&Db, StoreError> {
-        self.writer.as_ref().ok_or_else(|| StoreError::ReadOnly {
-            path: self.readers.path.clone(),
-        })
+        self.writer.as_ref().ok_or_else(|| StoreError::ReadOnly { path: self.readers.path.clone() })
     }
 
     /// Writes; when the disk is full, frees the reserve and writes again, once (ruling 26).

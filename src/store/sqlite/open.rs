@@ -4,9 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous,
-};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _};
 
 use super::db::{Db, failed};
@@ -65,10 +63,7 @@ fn looking(database: &Path) -> SqliteConnectOptions {
     if !Files::beside(database, "-shm").exists() {
         return reading(database);
     }
-    reading(Path::new(&format!(
-        "file:{}?readonly_shm=1",
-        escaped(database)
-    )))
+    reading(Path::new(&format!("file:{}?readonly_shm=1", escaped(database))))
 }
 
 /// A path as it stands in a `file:` address.
@@ -131,9 +126,7 @@ pub(super) async fn for_reading(files: &Files) -> Result<Db, StoreError> {
 }
 
 fn exists(database: &Path) -> Result<bool, StoreError> {
-    database
-        .try_exists()
-        .map_err(|source| file_error("look for the store", database, source))
+    database.try_exists().map_err(|source| file_error("look for the store", database, source))
 }
 
 /// A log without its database would be played into a new one.
@@ -164,11 +157,8 @@ async fn create(files: &Files) -> Result<(), StoreError> {
 }
 
 async fn migrate_with(writer: &Db) -> Result<(), StoreError> {
-    let mut connection = writer
-        .pool
-        .acquire()
-        .await
-        .map_err(|error| failed(&writer.path, "open the database", error))?;
+    let mut connection =
+        writer.pool.acquire().await.map_err(|error| failed(&writer.path, "open the database", error))?;
     let migrated = migrate(&writer.path, &mut connection).await;
     if migrated.is_err() {
         // Whatever is half done ends with its connection.
@@ -184,10 +174,7 @@ async fn migrate(path: &str, connection: &mut SqliteConnection) -> Result<(), St
     let done = usize::try_from(found).unwrap_or(usize::MAX);
     for migration in schema::MIGRATIONS.iter().skip(done) {
         for statements in ["BEGIN IMMEDIATE", *migration, "COMMIT"] {
-            sqlx::raw_sql(statements)
-                .execute(&mut *connection)
-                .await
-                .map_err(fail)?;
+            sqlx::raw_sql(statements).execute(&mut *connection).await.map_err(fail)?;
         }
     }
     Ok(())
@@ -201,11 +188,7 @@ enum Migrated {
 }
 
 /// Looks at a database without changing it: is it ours, whole, and of a schema that we know?
-async fn inspect(
-    path: &str,
-    options: SqliteConnectOptions,
-    migrated: Migrated,
-) -> Result<(), StoreError> {
+async fn inspect(path: &str, options: SqliteConnectOptions, migrated: Migrated) -> Result<(), StoreError> {
     let fail = |error| failed(path, "open the database", error);
     let mut connection = options.connect().await.map_err(fail)?;
     let looked = look(path, &mut connection, migrated).await;
@@ -213,15 +196,8 @@ async fn inspect(
     looked
 }
 
-async fn look(
-    path: &str,
-    connection: &mut SqliteConnection,
-    migrated: Migrated,
-) -> Result<(), StoreError> {
-    let damaged = |detail: String| StoreError::Damaged {
-        path: path.to_owned(),
-        detail,
-    };
+async fn look(path: &str, connection: &mut SqliteConnection, migrated: Migrated) -> Result<(), StoreError> {
+    let damaged = |detail: String| StoreError::Damaged { path: path.to_owned(), detail };
     let owner = pragma(path, &mut *connection, "PRAGMA application_id").await?;
     let found = pragma(path, &mut *connection, "PRAGMA user_version").await?;
     if owner != i64::from(schema::APPLICATION_ID) || found < 1 {
@@ -242,18 +218,10 @@ async fn look(
         .fetch_one(connection)
         .await
         .map_err(|error| failed(path, "check the database", error))?;
-    if answer == "ok" {
-        Ok(())
-    } else {
-        Err(damaged(answer.trim().replace('\n', "; ")))
-    }
+    if answer == "ok" { Ok(()) } else { Err(damaged(answer.trim().replace('\n', "; "))) }
 }
 
-async fn pragma(
-    path: &str,
-    connection: &mut SqliteConnection,
-    question: &'static str,
-) -> Result<i64, StoreError> {
+async fn pragma(path: &str, connection: &mut SqliteConnection, question: &'static str) -> Result<i64, StoreError> {
     sqlx::query_scalar(question)
         .fetch_one(connection)
         .await

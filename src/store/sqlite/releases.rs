@@ -46,10 +46,9 @@ pub(super) async fn put_plan(db: &Db, plan: &PlanRecord) -> Result<(), StoreErro
     }
     match self::plan(db, &plan.id).await? {
         Some(found) if found.target == plan.target => Ok(()),
-        Some(_) | None => Err(StoreError::Corrupt {
-            what: "plan",
-            detail: "its id is also a plan's of another target".to_owned(),
-        }),
+        Some(_) | None => {
+            Err(StoreError::Corrupt { what: "plan", detail: "its id is also a plan's of another target".to_owned() })
+        }
     }
 }
 
@@ -60,20 +59,13 @@ pub(super) async fn plan(db: &Db, id: &str) -> Result<Option<PlanRecord>, StoreE
     if found.is_some() || id.chars().count() < PLAN_PREFIX {
         return Ok(found);
     }
-    let prefix = query(
-        "SELECT * FROM plans WHERE id > ?1 AND id < ?1 || char(0x10FFFF) ORDER BY id LIMIT 2",
-    )
-    .bind(id);
+    let prefix = query("SELECT * FROM plans WHERE id > ?1 AND id < ?1 || char(0x10FFFF) ORDER BY id LIMIT 2").bind(id);
     let mut fitting = db.all(WHAT, prefix, read_plan).await?;
     Ok(fitting.pop().filter(|_| fitting.is_empty()))
 }
 
-pub(super) async fn latest_plan(
-    db: &Db,
-    target: &TargetName,
-) -> Result<Option<PlanRecord>, StoreError> {
-    let question = query("SELECT * FROM plans WHERE target = ?1 ORDER BY seq DESC LIMIT 1")
-        .bind(target.to_string());
+pub(super) async fn latest_plan(db: &Db, target: &TargetName) -> Result<Option<PlanRecord>, StoreError> {
+    let question = query("SELECT * FROM plans WHERE target = ?1 ORDER BY seq DESC LIMIT 1").bind(target.to_string());
     db.first("read the latest plan", question, read_plan).await
 }
 
@@ -139,16 +131,9 @@ fn changed((target, number): Which<'_>, rows: u64) -> Result<(), StoreError> {
     Ok(())
 }
 
-pub(super) async fn put_phase(
-    db: &Db,
-    which: Which<'_>,
-    (phase, at): (&Phase, Timestamp),
-) -> Result<(), StoreError> {
+pub(super) async fn put_phase(db: &Db, which: Which<'_>, (phase, at): (&Phase, Timestamp)) -> Result<(), StoreError> {
     const WHAT: &str = "record a release's phase";
-    let reason = phase
-        .reason()
-        .map(|reason| json(WHAT, reason))
-        .transpose()?;
+    let reason = phase.reason().map(|reason| json(WHAT, reason)).transpose()?;
     let statement = query(
         "UPDATE releases SET phase = ?3, reason = ?4,
              switched_at = CASE WHEN ?5 THEN coalesce(switched_at, ?7) ELSE switched_at END,
@@ -165,11 +150,7 @@ pub(super) async fn put_phase(
     changed(which, db.run(WHAT, statement).await?)
 }
 
-pub(super) async fn put_retired(
-    db: &Db,
-    which: Which<'_>,
-    at: Timestamp,
-) -> Result<(), StoreError> {
+pub(super) async fn put_retired(db: &Db, which: Which<'_>, at: Timestamp) -> Result<(), StoreError> {
     let statement = query(
         "UPDATE releases SET retired_at = coalesce(retired_at, ?3)
          WHERE target = ?1 AND number = ?2",
@@ -177,10 +158,7 @@ pub(super) async fn put_retired(
     .bind(which.0.to_string())
     .bind(numbered(which.1)?)
     .bind(micros(at));
-    changed(
-        which,
-        db.run("note that a release is retired", statement).await?,
-    )
+    changed(which, db.run("note that a release is retired", statement).await?)
 }
 
 pub(super) async fn put_image(db: &Db, which: Which<'_>, image_id: &str) -> Result<(), StoreError> {
@@ -191,37 +169,24 @@ pub(super) async fn put_image(db: &Db, which: Which<'_>, image_id: &str) -> Resu
     changed(which, db.run("note a release's image", statement).await?)
 }
 
-pub(super) async fn release(
-    db: &Db,
-    (target, number): Which<'_>,
-) -> Result<Option<ReleaseRecord>, StoreError> {
+pub(super) async fn release(db: &Db, (target, number): Which<'_>) -> Result<Option<ReleaseRecord>, StoreError> {
     let question = query("SELECT * FROM releases WHERE target = ?1 AND number = ?2")
         .bind(target.to_string())
         .bind(numbered(number)?);
     db.first("read a release", question, read_release).await
 }
 
-pub(super) async fn releases(
-    db: &Db,
-    target: &TargetName,
-    limit: u32,
-) -> Result<Vec<ReleaseRecord>, StoreError> {
+pub(super) async fn releases(db: &Db, target: &TargetName, limit: u32) -> Result<Vec<ReleaseRecord>, StoreError> {
     let question = query("SELECT * FROM releases WHERE target = ?1 ORDER BY number DESC LIMIT ?2")
         .bind(target.to_string())
         .bind(i64::from(limit));
     db.all("read the releases", question, read_release).await
 }
 
-pub(super) async fn live_release(
-    db: &Db,
-    target: &TargetName,
-) -> Result<Option<ReleaseRecord>, StoreError> {
-    let question = query(
-        "SELECT * FROM releases WHERE target = ?1 AND phase = 'live' ORDER BY number DESC LIMIT 1",
-    )
-    .bind(target.to_string());
-    db.first("read the live release", question, read_release)
-        .await
+pub(super) async fn live_release(db: &Db, target: &TargetName) -> Result<Option<ReleaseRecord>, StoreError> {
+    let question = query("SELECT * FROM releases WHERE target = ?1 AND phase = 'live' ORDER BY number DESC LIMIT 1")
+        .bind(target.to_string());
+    db.first("read the live release", question, read_release).await
 }
 
 pub(super) async fn unfinished(db: &Db) -> Result<Vec<ReleaseRecord>, StoreError> {
@@ -230,8 +195,7 @@ pub(super) async fn unfinished(db: &Db) -> Result<Vec<ReleaseRecord>, StoreError
          WHERE retired_at IS NULL AND (ended_at IS NULL OR phase = 'live')
          ORDER BY at, target, number",
     );
-    db.all("read the unfinished releases", question, read_release)
-        .await
+    db.all("read the unfinished releases", question, read_release).await
 }
 
 pub(super) async fn journal(db: &Db, entry: &JournalEntry) -> Result<(), StoreError> {
@@ -251,16 +215,10 @@ pub(super) async fn journal(db: &Db, entry: &JournalEntry) -> Result<(), StoreEr
     .bind(word(WHAT, &entry.state)?)
     .bind(micros(entry.at))
     .bind(&entry.note);
-    changed(
-        (&entry.target, entry.release),
-        db.run(WHAT, statement).await?,
-    )
+    changed((&entry.target, entry.release), db.run(WHAT, statement).await?)
 }
 
-pub(super) async fn journal_of(
-    db: &Db,
-    (target, number): Which<'_>,
-) -> Result<Vec<JournalEntry>, StoreError> {
+pub(super) async fn journal_of(db: &Db, (target, number): Which<'_>) -> Result<Vec<JournalEntry>, StoreError> {
     let question = query("SELECT * FROM journal WHERE target = ?1 AND release = ?2 ORDER BY seq")
         .bind(target.to_string())
         .bind(numbered(number)?);

@@ -21,12 +21,7 @@ struct Named {
 fn named_tests(text: &str) -> Vec<Named> {
     let mut found = Vec::new();
     for line in text.lines() {
-        let cells: Vec<&str> = line
-            .trim()
-            .trim_matches('|')
-            .split('|')
-            .map(str::trim)
-            .collect();
+        let cells: Vec<&str> = line.trim().trim_matches('|').split('|').map(str::trim).collect();
         let number = cells[0].strip_prefix(['P', 'I']).map(str::parse::<u8>);
         if let Some(Ok(_)) = number {
             let tests = cells.last().copied().unwrap_or_default().split(", ");
@@ -41,9 +36,7 @@ fn named_tests(text: &str) -> Vec<Named> {
 }
 
 fn complaints(named: &[Named], functions: &BTreeSet<String>) -> Vec<String> {
-    let wrong = named
-        .iter()
-        .filter(|one| functions.contains(&one.test) == one.is_to_come);
+    let wrong = named.iter().filter(|one| functions.contains(&one.test) == one.is_to_come);
     wrong
         .map(|one| match one.is_to_come {
             true => format!("{}: `{}` has come: remove its mark", one.row, one.test),
@@ -68,9 +61,7 @@ fn every_promise_and_invariant_names_tests_that_exist() {
     let named = named_tests(&read("docs/ARCHITECTURE.md").unwrap());
     let rows: BTreeSet<&str> = named.iter().map(|one| one.row.as_str()).collect();
     let promises = (1..=11).map(|number| format!("P{number}"));
-    let wanted: BTreeSet<String> = promises
-        .chain((1..=9).map(|number| format!("I{number}")))
-        .collect();
+    let wanted: BTreeSet<String> = promises.chain((1..=9).map(|number| format!("I{number}"))).collect();
     assert_eq!(rows, wanted.iter().map(String::as_str).collect());
     super::assert_none(&complaints(&named, &functions()));
 }
@@ -82,18 +73,13 @@ fn a_named_test_that_does_not_exist_is_noticed() {
     assert_eq!(named.len(), 4);
     assert_eq!(
         complaints(&named, &BTreeSet::from(["is_there".to_owned()])),
-        [
-            "P1: there is no test `is_not`",
-            "I2: `is_there` has come: remove its mark"
-        ]
+        ["P1: there is no test `is_not`", "I2: `is_there` has come: remove its mark"]
     );
 }
 
 /// The words in the first cells of tables.
 fn explained(text: &str) -> BTreeSet<&str> {
-    text.lines()
-        .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
-        .collect()
+    text.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect()
 }
 
 #[test]
@@ -106,20 +92,8 @@ fn every_reason_is_explained_in_the_operations_page() {
         .map(|reason| format!("docs/operations.md: `{reason}` has no line that says what to do"))
         .collect();
     super::assert_none(&missing);
-    let known: BTreeSet<&str> = ReasonCode::ALL
-        .iter()
-        .map(|reason| reason.as_str())
-        .collect();
-    let is_word = |word: &&str| {
-        word.starts_with(char::is_uppercase) && word.chars().all(char::is_alphanumeric)
-    };
-    let stale: Vec<&str> = explained
-        .into_iter()
-        .filter(is_word)
-        .filter(|word| !known.contains(word))
-        .collect();
-    assert!(
-        stale.is_empty(),
-        "docs/operations.md explains {stale:?}, which nothing gives any more"
-    );
+    let known: BTreeSet<&str> = ReasonCode::ALL.iter().map(|reason| reason.as_str()).collect();
+    let is_word = |word: &&str| word.starts_with(char::is_uppercase) && word.chars().all(char::is_alphanumeric);
+    let stale: Vec<&str> = explained.into_iter().filter(is_word).filter(|word| !known.contains(word)).collect();
+    assert!(stale.is_empty(), "docs/operations.md explains {stale:?}, which nothing gives any more");
 }

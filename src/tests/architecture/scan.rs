@@ -43,12 +43,7 @@ impl SourceFile {
     /// Scans one text.
     pub(super) fn new(path: &str, is_test: bool, text: &str) -> Self {
         let code = blank(text);
-        Self {
-            path: path.to_owned(),
-            is_test,
-            lines: text.lines().count(),
-            tokens: without_tests(tokens(&code)),
-        }
+        Self { path: path.to_owned(), is_test, lines: text.lines().count(), tokens: without_tests(tokens(&code)) }
     }
 
     /// `["edge", "caddy"]` for `src/edge/caddy.rs`; empty for `src/lib.rs` and `src/main.rs`.
@@ -56,10 +51,7 @@ impl SourceFile {
         let inner = self.path.strip_prefix("src/").unwrap_or(&self.path);
         let inner = inner.strip_suffix(".rs").unwrap_or(inner);
         let mut parts: Vec<&str> = inner.split('/').collect();
-        if parts
-            .last()
-            .is_some_and(|last| matches!(*last, "mod" | "lib" | "main"))
-        {
+        if parts.last().is_some_and(|last| matches!(*last, "mod" | "lib" | "main")) {
             parts.pop();
         }
         parts
@@ -79,9 +71,7 @@ impl SourceFile {
 
     /// Whether this file has a `mod name`.
     pub(super) fn declares(&self, name: &str) -> bool {
-        self.tokens
-            .windows(2)
-            .any(|pair| pair[0].text == "mod" && pair[1].text == name)
+        self.tokens.windows(2).any(|pair| pair[0].text == "mod" && pair[1].text == name)
     }
 }
 
@@ -117,9 +107,7 @@ fn literal_end(bytes: &[u8], at: usize) -> Option<usize> {
         return Some(quoted_end(bytes, at + 1));
     }
     if !is_word_before && matches!(rest[0], b'r' | b'b' | b'c') {
-        let raw = rest
-            .iter()
-            .position(|byte| !matches!(byte, b'r' | b'b' | b'c'))?;
+        let raw = rest.iter().position(|byte| !matches!(byte, b'r' | b'b' | b'c'))?;
         let hashes = rest[raw..].iter().take_while(|byte| **byte == b'#').count();
         if rest.get(raw + hashes) == Some(&b'"') && rest[..raw].contains(&b'r') {
             return Some(raw_end(bytes, at + raw + hashes + 1, hashes));
@@ -198,10 +186,7 @@ pub(super) fn tokens(code: &str) -> Vec<Token> {
     let (mut at, mut line) = (0, 1);
     while at < bytes.len() {
         let length = match bytes[at] {
-            byte if is_word(byte) => bytes[at..]
-                .iter()
-                .take_while(|next| is_word(**next))
-                .count(),
+            byte if is_word(byte) => bytes[at..].iter().take_while(|next| is_word(**next)).count(),
             b':' if bytes.get(at + 1) == Some(&b':') => 2,
             _ => 1,
         };
@@ -223,11 +208,8 @@ fn without_tests(tokens: Vec<Token>) -> Vec<Token> {
     let mut out = Vec::with_capacity(tokens.len());
     let mut at = 0;
     while at < tokens.len() {
-        let is_mark = tokens[at..].len() >= MARK.len()
-            && MARK
-                .iter()
-                .zip(&tokens[at..])
-                .all(|(mark, token)| *mark == token.text);
+        let is_mark =
+            tokens[at..].len() >= MARK.len() && MARK.iter().zip(&tokens[at..]).all(|(mark, token)| *mark == token.text);
         if is_mark {
             at = item_end(&tokens, at + MARK.len());
         } else {
@@ -268,16 +250,10 @@ fn paths(tokens: &[Token]) -> Vec<CodePath> {
     while at < tokens.len() {
         let before = if at == 0 { "" } else { text(at - 1) };
         // After `::` it is the rest of a path, unless that one is absolute (`::gix`).
-        let is_rest =
-            before == "::" && at >= 2 && (is_identifier(&tokens[at - 2]) || text(at - 2) == ">");
+        let is_rest = before == "::" && at >= 2 && (is_identifier(&tokens[at - 2]) || text(at - 2) == ">");
         if is_identifier(&tokens[at]) && !is_rest && before != "." {
-            let is_import =
-                before == "use" || before == "crate" && at >= 2 && text(at - 2) == "extern";
-            let start = CodePath {
-                segments: Vec::new(),
-                line: tokens[at].line,
-                is_import,
-            };
+            let is_import = before == "use" || before == "crate" && at >= 2 && text(at - 2) == "extern";
+            let start = CodePath { segments: Vec::new(), line: tokens[at].line, is_import };
             at = tree(tokens, at, &start, &mut out);
         } else {
             at += 1;
@@ -300,10 +276,7 @@ fn tree(tokens: &[Token], at: usize, prefix: &CodePath, out: &mut Vec<CodePath>)
             }
             return at + 1;
         }
-        let Some(token) = tokens
-            .get(at)
-            .filter(|token| is_identifier(token) || token.text == "*")
-        else {
+        let Some(token) = tokens.get(at).filter(|token| is_identifier(token) || token.text == "*") else {
             break;
         };
         path.segments.push(token.text.clone());
@@ -329,12 +302,7 @@ pub(super) struct Reached {
 }
 
 /// Follows `mod` lines from `root` on; `read` gives a file's text, or none when there is no such file.
-pub(super) fn reach(
-    reached: &mut Reached,
-    root: &str,
-    is_test: bool,
-    read: &dyn Fn(&str) -> Option<String>,
-) {
+pub(super) fn reach(reached: &mut Reached, root: &str, is_test: bool, read: &dyn Fn(&str) -> Option<String>) {
     let Some(text) = read(root) else {
         reached.missing.insert(root.to_owned());
         return;
@@ -348,9 +316,7 @@ pub(super) fn reach(
     reached.files.insert(root.to_owned(), is_test);
     for line in mod_lines(&text) {
         let is_child_test = is_test || line.is_test;
-        let found = candidates(root, &line)
-            .into_iter()
-            .find(|path| read(path).is_some());
+        let found = candidates(root, &line).into_iter().find(|path| read(path).is_some());
         match found {
             Some(path) => reach(reached, &path, is_child_test, read),
             None => {
@@ -378,16 +344,9 @@ fn mod_lines(text: &str) -> Vec<ModLine> {
         }
         is_test |= code.contains("#[cfg(test)]");
         let words: Vec<&str> = code.split_whitespace().collect();
-        let name = words
-            .iter()
-            .position(|word| *word == "mod")
-            .and_then(|at| words.get(at + 1));
+        let name = words.iter().position(|word| *word == "mod").and_then(|at| words.get(at + 1));
         if let Some(name) = name.and_then(|name| name.strip_suffix(';')) {
-            out.push(ModLine {
-                name: name.to_owned(),
-                path: path.take(),
-                is_test,
-            });
+            out.push(ModLine { name: name.to_owned(), path: path.take(), is_test });
         }
         if !code.is_empty() && !code.ends_with(']') {
             (path, is_test) = (None, false);
@@ -399,10 +358,7 @@ fn mod_lines(text: &str) -> Vec<ModLine> {
 fn candidates(root: &str, line: &ModLine) -> Vec<String> {
     let file = Path::new(root);
     let directory = file.parent().unwrap_or(Path::new("")).to_path_buf();
-    let stem = file
-        .file_stem()
-        .and_then(|stem| stem.to_str())
-        .unwrap_or("");
+    let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or("");
     let show = |path: PathBuf| path.to_string_lossy().replace('\\', "/");
     if let Some(path) = &line.path {
         return vec![show(directory.join(path))];
@@ -411,8 +367,5 @@ fn candidates(root: &str, line: &ModLine) -> Vec<String> {
         "mod" | "lib" | "main" => directory,
         _ => directory.join(stem),
     };
-    vec![
-        show(below.join(format!("{}.rs", line.name))),
-        show(below.join(&line.name).join("mod.rs")),
-    ]
+    vec![show(below.join(format!("{}.rs", line.name))), show(below.join(&line.name).join("mod.rs"))]
 }

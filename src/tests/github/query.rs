@@ -8,37 +8,20 @@ use axum::extract::Request;
 pub(super) type Query = BTreeMap<String, String>;
 
 pub(super) fn query(request: &Request) -> Query {
-    let pairs = request
-        .uri()
-        .query()
-        .unwrap_or_default()
-        .split('&')
-        .filter_map(|pair| pair.split_once('='));
-    pairs
-        .map(|(key, value)| (key.to_owned(), decode(value)))
-        .collect()
+    let pairs = request.uri().query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
+    pairs.map(|(key, value)| (key.to_owned(), decode(value))).collect()
 }
 
 pub(super) fn encode(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    text.bytes()
-        .map(|byte| {
-            if plain(byte) {
-                char::from(byte).to_string()
-            } else {
-                format!("%{byte:02X}")
-            }
-        })
-        .collect()
+    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
 fn decode(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
     while let [first, after @ ..] = rest {
-        let hex = after
-            .get(..2)
-            .and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
+        let hex = after.get(..2).and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
         match (first, hex) {
             (b'%', Some(byte)) => {
                 bytes.push(byte);
@@ -54,18 +37,13 @@ fn decode(text: &str) -> String {
 }
 
 pub(super) fn unknown_key(query: &Query, known: &[&str]) -> Option<String> {
-    query
-        .keys()
-        .find(|key| !known.contains(&key.as_str()))
-        .map(|key| format!("the query key {key} is not known"))
+    query.keys().find(|key| !known.contains(&key.as_str())).map(|key| format!("the query key {key} is not known"))
 }
 
 /// A missing sha would give other commits' runs, a short one none.
 pub(super) fn wrong_runs_query(query: &Query) -> Option<String> {
     let sha = query.get("head_sha").map_or("", String::as_str);
-    let is_hex = sha
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
+    let is_hex = sha.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
     if !(is_hex && (sha.len() == 40 || sha.len() == 64)) {
         return Some(format!("`{sha}` is not a full sha"));
     }

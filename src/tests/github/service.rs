@@ -38,10 +38,7 @@ pub(super) struct Service {
 }
 
 /// Answers one request, or never does.
-pub(super) async fn answer(
-    State(service): State<Arc<Mutex<Service>>>,
-    request: Request,
-) -> Response {
+pub(super) async fn answer(State(service): State<Arc<Mutex<Service>>>, request: Request) -> Response {
     let reply = {
         let mut service = service.lock().unwrap_or_else(PoisonError::into_inner);
         service.answer(&request)
@@ -55,29 +52,18 @@ pub(super) async fn answer(
 impl Service {
     /// `None` is no answer at all.
     fn answer(&mut self, request: &Request) -> Option<Response> {
-        let path_and_query = request
-            .uri()
-            .path_and_query()
-            .map_or_else(String::new, ToString::to_string);
+        let path_and_query = request.uri().path_and_query().map_or_else(String::new, ToString::to_string);
         let wrong = self.wrong_with(request);
         if let Some(wrong) = wrong {
-            self.violations
-                .push(format!("{} {path_and_query}: {wrong}", request.method()));
-            return Some(self.reply(
-                &path_and_query,
-                (400, true),
-                json!({ "message": wrong }).to_string().into(),
-            ));
+            self.violations.push(format!("{} {path_and_query}: {wrong}", request.method()));
+            return Some(self.reply(&path_and_query, (400, true), json!({ "message": wrong }).to_string().into()));
         }
         let fault = self.faults.pop_front().or_else(|| self.outage.clone());
         if fault == Some(Fault::Hang) {
             self.note(&path_and_query, (0, false));
             return None;
         }
-        if let Some(response) = fault
-            .as_ref()
-            .and_then(|fault| self.refuse(fault, &path_and_query))
-        {
+        if let Some(response) = fault.as_ref().and_then(|fault| self.refuse(fault, &path_and_query)) {
             return Some(response);
         }
         Some(self.serve(request, &path_and_query, fault.as_ref()))
@@ -96,11 +82,7 @@ impl Service {
             ("user-agent", None),
         ];
         for (name, value) in wanted {
-            let sent: Vec<&str> = headers
-                .get_all(name)
-                .iter()
-                .filter_map(|sent| sent.to_str().ok())
-                .collect();
+            let sent: Vec<&str> = headers.get_all(name).iter().filter_map(|sent| sent.to_str().ok()).collect();
             match (sent.as_slice(), value) {
                 ([sent], Some(value)) if *sent == value => {}
                 ([sent], None) if !sent.is_empty() => {}
@@ -118,19 +100,12 @@ impl Service {
     }
 
     fn route(&self, path: &str) -> Option<Route> {
-        let parts: Vec<&str> = path
-            .trim_start_matches("/api/v3")
-            .trim_start_matches('/')
-            .split('/')
-            .collect();
+        let parts: Vec<&str> = path.trim_start_matches("/api/v3").trim_start_matches('/').split('/').collect();
         let rest = match parts.as_slice() {
             ["repos", owner, name, rest @ ..] => {
                 let full = format!("{owner}/{name}");
                 if self.old_names.contains(&full) {
-                    return Some(Route::Moved(format!(
-                        "/repositories/{REPOSITORY_ID}/{}",
-                        rest.join("/")
-                    )));
+                    return Some(Route::Moved(format!("/repositories/{REPOSITORY_ID}/{}", rest.join("/"))));
                 }
                 if full != self.name {
                     return None;
@@ -148,14 +123,10 @@ impl Service {
     }
 
     fn refuse(&mut self, fault: &Fault, asked: &str) -> Option<Response> {
-        let message = |text: &str| {
-            json!({ "message": text, "documentation_url": "https://docs.github.com/rest" })
-                .to_string()
-        };
+        let message =
+            |text: &str| json!({ "message": text, "documentation_url": "https://docs.github.com/rest" }).to_string();
         match fault {
-            Fault::Status(status, text) => {
-                Some(self.reply(asked, (*status, true), message(text).into()))
-            }
+            Fault::Status(status, text) => Some(self.reply(asked, (*status, true), message(text).into())),
             Fault::RetryAfter(seconds) => {
                 let mut response = self.reply(asked, (429, false), message("slow down").into());
                 insert(&mut response, "retry-after", &seconds.to_string());
@@ -163,11 +134,7 @@ impl Service {
             }
             Fault::Exhausted => {
                 self.budget = self.budget.map(|(_, reset)| (0, reset));
-                Some(self.reply(
-                    asked,
-                    (403, false),
-                    message("API rate limit exceeded").into(),
-                ))
+                Some(self.reply(asked, (403, false), message("API rate limit exceeded").into()))
             }
             Fault::Secondary => {
                 let text = "You have exceeded a secondary rate limit. Please wait a few minutes.";
@@ -178,12 +145,7 @@ impl Service {
                 let text = format!("the token {} is not welcome", self.token);
                 Some(self.reply(asked, (403, true), message(&text).into()))
             }
-            Fault::Hang
-            | Fault::Truncated
-            | Fault::Cut
-            | Fault::Empty
-            | Fault::Unfiltered
-            | Fault::StrangeLink => None,
+            Fault::Hang | Fault::Truncated | Fault::Cut | Fault::Empty | Fault::Unfiltered | Fault::StrangeLink => None,
         }
     }
 
@@ -194,26 +156,12 @@ impl Service {
             Some(Route::Runs(id)) => ("workflow_runs", self.run_items(id, &query, fault)),
             Some(Route::Moved(path)) => return self.forward(&path, (asked, request.uri().query())),
             None => {
-                return self.reply(
-                    asked,
-                    (404, true),
-                    json!({ "message": "Not Found" }).to_string().into(),
-                );
+                return self.reply(asked, (404, true), json!({ "message": "Not Found" }).to_string().into());
             }
         };
-        let items = if fault == Some(&Fault::Empty) {
-            Vec::new()
-        } else {
-            items
-        };
-        let page: usize = query
-            .get("page")
-            .and_then(|page| page.parse().ok())
-            .unwrap_or(1);
-        let asked_size: usize = query
-            .get("per_page")
-            .and_then(|size| size.parse().ok())
-            .unwrap_or(30);
+        let items = if fault == Some(&Fault::Empty) { Vec::new() } else { items };
+        let page: usize = query.get("page").and_then(|page| page.parse().ok()).unwrap_or(1);
+        let asked_size: usize = query.get("per_page").and_then(|size| size.parse().ok()).unwrap_or(30);
         let size = self.page_size.unwrap_or(asked_size).min(asked_size).max(1);
         let from = size.saturating_mul(page.saturating_sub(1));
         let shown: Vec<&Value> = items.iter().skip(from).take(size).collect();
@@ -237,39 +185,22 @@ impl Service {
 
     /// By the repository's number, as GitHub writes it.
     fn link(&self, path: &str, (query, page): (&Query, usize), fault: Option<&Fault>) -> String {
-        let prefix = if path.starts_with("/api/v3") {
-            "/api/v3"
-        } else {
-            ""
-        };
+        let prefix = if path.starts_with("/api/v3") { "/api/v3" } else { "" };
         let rest = path.split_once("/actions/").map_or("", |(_, rest)| rest);
-        let origin = if fault == Some(&Fault::StrangeLink) {
-            "http://elsewhere.invalid"
-        } else {
-            &self.origin
-        };
+        let origin = if fault == Some(&Fault::StrangeLink) { "http://elsewhere.invalid" } else { &self.origin };
         let mut query = query.clone();
         let mut to = |page: usize, rel: &str| {
             query.insert("page".to_owned(), page.to_string());
-            let text: Vec<String> = query
-                .iter()
-                .map(|(key, value)| format!("{key}={}", encode(value)))
-                .collect();
+            let text: Vec<String> = query.iter().map(|(key, value)| format!("{key}={}", encode(value))).collect();
             let text = text.join("&");
-            format!(
-                "<{origin}{prefix}/repositories/{REPOSITORY_ID}/actions/{rest}?{text}>; rel=\"{rel}\""
-            )
+            format!("<{origin}{prefix}/repositories/{REPOSITORY_ID}/actions/{rest}?{text}>; rel=\"{rel}\"")
         };
         [to(1, "first"), to(page + 1, "next")].join(", ")
     }
 
     fn forward(&mut self, path: &str, (asked, query): (&str, Option<&str>)) -> Response {
         let location = format!("{}{path}?{}", self.origin, query.unwrap_or_default());
-        let mut response = self.reply(
-            asked,
-            (301, true),
-            json!({ "message": "Moved Permanently" }).to_string().into(),
-        );
+        let mut response = self.reply(asked, (301, true), json!({ "message": "Moved Permanently" }).to_string().into());
         insert(&mut response, "location", &location);
         response
     }
@@ -282,8 +213,7 @@ impl Service {
     /// The newest first, as GitHub does.
     fn run_items(&self, workflow_id: u64, query: &Query, fault: Option<&Fault>) -> Vec<Value> {
         let is_asked_for = |run: &&Run| {
-            let wants =
-                |key: &str, value: Option<&str>| query.get(key).map(String::as_str) == value;
+            let wants = |key: &str, value: Option<&str>| query.get(key).map(String::as_str) == value;
             fault == Some(&Fault::Unfiltered)
                 || (run.workflow_id == workflow_id
                     && wants("head_sha", Some(&run.sha))
@@ -322,35 +252,19 @@ impl Service {
     }
 
     fn note(&mut self, asked: &str, (status, is_charged): (u16, bool)) {
-        self.asked.push(Asked {
-            path_and_query: asked.to_owned(),
-            status,
-            is_charged,
-        });
+        self.asked.push(Asked { path_and_query: asked.to_owned(), status, is_charged });
     }
 
     fn reply(&mut self, asked: &str, (status, is_charged): (u16, bool), body: Body) -> Response {
         self.note(asked, (status, is_charged));
         let mut response = Response::new(body);
         *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::IM_A_TEAPOT);
-        insert(
-            &mut response,
-            "content-type",
-            "application/json; charset=utf-8",
-        );
+        insert(&mut response, "content-type", "application/json; charset=utf-8");
         if let Some((remaining, reset)) = &mut self.budget {
             *remaining = remaining.saturating_sub(u64::from(is_charged));
             insert(&mut response, "x-ratelimit-limit", &LIMIT.to_string());
-            insert(
-                &mut response,
-                "x-ratelimit-remaining",
-                &remaining.to_string(),
-            );
-            insert(
-                &mut response,
-                "x-ratelimit-used",
-                &LIMIT.saturating_sub(*remaining).to_string(),
-            );
+            insert(&mut response, "x-ratelimit-remaining", &remaining.to_string());
+            insert(&mut response, "x-ratelimit-used", &LIMIT.saturating_sub(*remaining).to_string());
             insert(&mut response, "x-ratelimit-reset", &reset.to_string());
             insert(&mut response, "x-ratelimit-resource", "core");
         }
@@ -366,9 +280,7 @@ enum Route {
 
 fn insert(response: &mut Response, name: &'static str, value: &str) {
     let headers: &mut HeaderMap = response.headers_mut();
-    let Ok(value) = value.parse() else {
-        unreachable!("`{value}` is no header value")
-    };
+    let Ok(value) = value.parse() else { unreachable!("`{value}` is no header value") };
     headers.insert(name, value);
 }
 
@@ -377,10 +289,7 @@ fn broken(fault: Option<&Fault>, body: String) -> Body {
     match fault {
         Some(Fault::Truncated) => Body::from(half),
         Some(Fault::Cut) => {
-            let parts = [
-                Ok(half),
-                Err(io::Error::from(io::ErrorKind::ConnectionReset)),
-            ];
+            let parts = [Ok(half), Err(io::Error::from(io::ErrorKind::ConnectionReset))];
             Body::from_stream(futures_util::stream::iter(parts))
         }
         _ => Body::from(body),

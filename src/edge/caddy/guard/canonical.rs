@@ -13,22 +13,14 @@ pub(super) fn log_names(names: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// The list of log names, sorted, numbered ones by their meaning, without those that only our hosts use.
-pub(super) fn canonical_names(
-    list: Option<&Value>,
-    config: &Value,
-    mine: &BTreeSet<&str>,
-) -> Vec<Value> {
+pub(super) fn canonical_names(list: Option<&Value>, config: &Value, mine: &BTreeSet<&str>) -> Vec<Value> {
     let mut kept: Vec<Value> = strings(list)
         .filter_map(|full| {
             let short = full.strip_prefix("http.log.access.").unwrap_or(full);
             if !is_numbered(short) {
                 return Some(json!(full));
             }
-            if mine.contains(short) {
-                None
-            } else {
-                Some(canonical_log(short, config))
-            }
+            if mine.contains(short) { None } else { Some(canonical_log(short, config)) }
         })
         .collect();
     kept.sort_by_key(Value::to_string);
@@ -39,33 +31,21 @@ pub(super) fn canonical_names(
 pub(super) fn logs_of<'config>(config: &'config Value, ours: &Hosts) -> BTreeSet<&'config str> {
     let (mut mine, mut others) = (BTreeSet::new(), BTreeSet::new());
     for (_, server) in servers(config) {
-        for (host, names) in server
-            .pointer("/logs/logger_names")
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten()
-        {
-            if ours.contains(host) {
-                mine.extend(log_names(names))
-            } else {
-                others.extend(log_names(names))
-            }
+        for (host, names) in server.pointer("/logs/logger_names").and_then(Value::as_object).into_iter().flatten() {
+            if ours.contains(host) { mine.extend(log_names(names)) } else { others.extend(log_names(names)) }
         }
     }
     mine.difference(&others).copied().collect()
 }
 
 pub(super) fn is_numbered(name: &str) -> bool {
-    name.strip_prefix("log").is_some_and(|number| {
-        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-    })
+    name.strip_prefix("log")
+        .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// A numbered log by what it does; any other by its name.
 pub(super) fn canonical_log(name: &str, config: &Value) -> Value {
-    let known = config
-        .pointer("/logging/logs")
-        .and_then(|logs| logs.get(name));
+    let known = config.pointer("/logging/logs").and_then(|logs| logs.get(name));
     match known {
         Some(log) if is_numbered(name) => {
             let mut log = log.clone();
@@ -79,9 +59,8 @@ pub(super) fn canonical_log(name: &str, config: &Value) -> Value {
 }
 
 pub(super) fn tags_as_files(tags: &Value, config: &Value) -> Value {
-    let mut named: Vec<Value> = strings(Some(tags))
-        .map(|tag| json!(certificate_file(config, tag).unwrap_or(tag)))
-        .collect();
+    let mut named: Vec<Value> =
+        strings(Some(tags)).map(|tag| json!(certificate_file(config, tag).unwrap_or(tag))).collect();
     named.sort_by_key(Value::to_string);
     Value::Array(named)
 }
@@ -124,12 +103,7 @@ pub(super) fn without_hosts(value: &Value, ours: &Hosts) -> Value {
     match value {
         Value::Array(all) => {
             let is_other = |inner: &&Value| !inner.as_str().is_some_and(|host| ours.contains(host));
-            Value::Array(
-                all.iter()
-                    .filter(is_other)
-                    .map(|inner| without_hosts(inner, ours))
-                    .collect(),
-            )
+            Value::Array(all.iter().filter(is_other).map(|inner| without_hosts(inner, ours)).collect())
         }
         Value::Object(object) => {
             let kept: Map<String, Value> = object

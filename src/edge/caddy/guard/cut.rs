@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::canonical::{
-    canonical_log, canonical_names, canonical_route, is_empty, is_numbered, log_names, logs_of,
-    remove, tags_as_files, without_hosts,
+    canonical_log, canonical_names, canonical_route, is_empty, is_numbered, log_names, logs_of, remove, tags_as_files,
+    without_hosts,
 };
 use super::read::{certificate_of, hosts, listeners, route_hosts, routes, servers, strings};
 use super::{Hosts, Pieces};
@@ -23,15 +23,8 @@ struct Cut<'cut> {
 /// # Errors
 /// A sentence, when one route serves hosts of ours together with others.
 pub(in crate::edge::caddy) fn pieces(config: &Value, ours: &Hosts) -> Result<Pieces, String> {
-    let pieces = Pieces {
-        hosts: hosts(config),
-        ..Pieces::default()
-    };
-    let mut cut = Cut {
-        config,
-        ours,
-        pieces,
-    };
+    let pieces = Pieces { hosts: hosts(config), ..Pieces::default() };
+    let mut cut = Cut { config, ours, pieces };
     for (name, value) in config.as_object().into_iter().flatten() {
         match name.as_str() {
             "apps" => {}
@@ -39,12 +32,7 @@ pub(in crate::edge::caddy) fn pieces(config: &Value, ours: &Hosts) -> Result<Pie
             _ => cut.foreign(format!("`{name}`"), value.clone()),
         }
     }
-    for (name, value) in config
-        .get("apps")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-    {
+    for (name, value) in config.get("apps").and_then(Value::as_object).into_iter().flatten() {
         match name.as_str() {
             "http" => cut.http(value)?,
             "tls" => cut.tls(value),
@@ -65,12 +53,7 @@ impl Cut<'_> {
     }
 
     fn http(&mut self, http: &Value) -> Result<(), String> {
-        for (key, value) in http
-            .as_object()
-            .into_iter()
-            .flatten()
-            .filter(|(key, _)| *key != "servers")
-        {
+        for (key, value) in http.as_object().into_iter().flatten().filter(|(key, _)| *key != "servers") {
             self.foreign(format!("app `http`, `{key}`"), value.clone());
         }
         for (_, server) in servers(self.config) {
@@ -85,28 +68,17 @@ impl Cut<'_> {
         let mut has_foreign = false;
         for route in routes(server) {
             let hosts = route_hosts(route);
-            let is_ours = hosts
-                .as_ref()
-                .is_some_and(|hosts| hosts.is_subset(self.ours));
-            let is_mixed = !is_ours
-                && hosts
-                    .as_ref()
-                    .is_some_and(|hosts| !hosts.is_disjoint(self.ours));
-            let name = hosts.map_or_else(
-                || "any host".to_owned(),
-                |hosts| hosts.into_iter().collect::<Vec<_>>().join(" "),
-            );
+            let is_ours = hosts.as_ref().is_some_and(|hosts| hosts.is_subset(self.ours));
+            let is_mixed = !is_ours && hosts.as_ref().is_some_and(|hosts| !hosts.is_disjoint(self.ours));
+            let name =
+                hosts.map_or_else(|| "any host".to_owned(), |hosts| hosts.into_iter().collect::<Vec<_>>().join(" "));
             if is_mixed {
                 return Err(format!(
                     "one site serves hosts of this target together with others ({name}): split it first"
                 ));
             }
             has_foreign |= !is_ours;
-            self.pieces.put(
-                is_ours,
-                format!("site {name} on {place}"),
-                canonical_route(route),
-            );
+            self.pieces.put(is_ours, format!("site {name} on {place}"), canonical_route(route));
             if !is_ours {
                 // The order of foreign routes matters among themselves.
                 self.foreign(format!("order of sites on {place}"), json!(name));
@@ -115,16 +87,12 @@ impl Cut<'_> {
         self.connection_policies(place, server);
         self.server_logs(place, server);
         let rest = server.as_object().into_iter().flatten();
-        for (key, value) in rest.filter(|(key, _)| {
-            !matches!(
-                key.as_str(),
-                "routes" | "listen" | "tls_connection_policies" | "logs"
-            )
-        }) {
+        for (key, value) in
+            rest.filter(|(key, _)| !matches!(key.as_str(), "routes" | "listen" | "tls_connection_policies" | "logs"))
+        {
             let value = without_hosts(value, self.ours);
             if !is_empty(&value) {
-                self.pieces
-                    .put(!has_foreign, format!("`{key}` of {place}"), value);
+                self.pieces.put(!has_foreign, format!("`{key}` of {place}"), value);
             }
         }
         Ok(())
@@ -132,12 +100,7 @@ impl Cut<'_> {
 
     /// Connection policies, host by host, certificates named by their files.
     fn connection_policies(&mut self, place: &str, server: &Value) {
-        for policy in server
-            .get("tls_connection_policies")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-        {
+        for policy in server.get("tls_connection_policies").and_then(Value::as_array).into_iter().flatten() {
             let names: Vec<&str> = strings(policy.pointer("/match/sni")).collect();
             let mut rest = policy.clone();
             remove(&mut rest, "match", "sni");
@@ -152,11 +115,7 @@ impl Cut<'_> {
                 continue;
             }
             for name in names {
-                self.of_host(
-                    name,
-                    format!("TLS policy for {name} on {place}"),
-                    rest.clone(),
-                );
+                self.of_host(name, format!("TLS policy for {name} on {place}"), rest.clone());
             }
         }
     }
@@ -172,14 +131,8 @@ impl Cut<'_> {
                 "skip_hosts" => {}
                 "logger_names" => {
                     for (host, names) in value.as_object().into_iter().flatten() {
-                        let name = log_names(names)
-                            .map(|name| canonical_log(name, self.config))
-                            .collect();
-                        self.of_host(
-                            host,
-                            format!("access log of {host} on {place}"),
-                            Value::Array(name),
-                        );
+                        let name = log_names(names).map(|name| canonical_log(name, self.config)).collect();
+                        self.of_host(host, format!("access log of {host} on {place}"), Value::Array(name));
                     }
                 }
                 _ => self.foreign(format!("`logs.{key}` of {place}"), value.clone()),
@@ -195,12 +148,7 @@ impl Cut<'_> {
                 self.foreign(format!("`logging.{key}`"), value.clone());
                 continue;
             }
-            for (name, log) in value
-                .as_object()
-                .into_iter()
-                .flatten()
-                .filter(|(name, _)| !is_numbered(name))
-            {
+            for (name, log) in value.as_object().into_iter().flatten().filter(|(name, _)| !is_numbered(name)) {
                 let mut log = log.clone();
                 for list in ["exclude", "include"] {
                     let kept = canonical_names(log.get(list), self.config, &mine);
@@ -229,12 +177,7 @@ impl Cut<'_> {
     }
 
     fn automation(&mut self, automation: &Value) {
-        for (key, value) in automation
-            .as_object()
-            .into_iter()
-            .flatten()
-            .filter(|(key, _)| *key != "policies")
-        {
+        for (key, value) in automation.as_object().into_iter().flatten().filter(|(key, _)| *key != "policies") {
             self.foreign(format!("TLS automation, `{key}`"), value.clone());
         }
         let policies: Vec<(Vec<&str>, Value)> = automation
@@ -250,9 +193,7 @@ impl Cut<'_> {
                 (strings(policy.get("subjects")).collect(), rest)
             })
             .collect();
-        let has_default = policies
-            .iter()
-            .any(|(subjects, rest)| subjects.is_empty() && !is_empty(rest));
+        let has_default = policies.iter().any(|(subjects, rest)| subjects.is_empty() && !is_empty(rest));
         for (subjects, rest) in policies {
             if is_empty(&rest) && !has_default {
                 continue; // says only what holds anyway; Caddy writes it down once another site differs
@@ -262,11 +203,7 @@ impl Cut<'_> {
                 continue;
             }
             for subject in subjects {
-                self.of_host(
-                    subject,
-                    format!("TLS automation for {subject}"),
-                    rest.clone(),
-                );
+                self.of_host(subject, format!("TLS automation for {subject}"), rest.clone());
             }
         }
     }
@@ -275,15 +212,8 @@ impl Cut<'_> {
     fn certificates(&mut self, certificates: &Value) {
         let (mut mine, mut others) = (BTreeSet::new(), BTreeSet::new());
         for (_, server) in servers(self.config) {
-            for policy in server
-                .get("tls_connection_policies")
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten()
-            {
-                let names: Hosts = strings(policy.pointer("/match/sni"))
-                    .map(str::to_owned)
-                    .collect();
+            for policy in server.get("tls_connection_policies").and_then(Value::as_array).into_iter().flatten() {
+                let names: Hosts = strings(policy.pointer("/match/sni")).map(str::to_owned).collect();
                 let tags = strings(policy.pointer("/certificate_selection/any_tag"));
                 let has_ours = !names.is_disjoint(self.ours);
                 let has_others = names.is_empty() || !names.is_subset(self.ours);
@@ -303,18 +233,14 @@ impl Cut<'_> {
                 continue;
             }
             for file in value.as_array().into_iter().flatten() {
-                let is_ours = strings(file.get("tags"))
-                    .any(|tag| mine.contains(tag) && !others.contains(tag));
+                let is_ours = strings(file.get("tags")).any(|tag| mine.contains(tag) && !others.contains(tag));
                 let mut named = file.clone();
                 if let Some(object) = named.as_object_mut() {
                     object.remove("tags");
                 }
                 self.pieces.put(
                     is_ours,
-                    format!(
-                        "certificate {}",
-                        certificate_of(file).unwrap_or("without a file")
-                    ),
+                    format!("certificate {}", certificate_of(file).unwrap_or("without a file")),
                     named,
                 );
             }

@@ -24,11 +24,7 @@ async fn connect(socket: SocketAddr) -> SendRequest<Empty<Bytes>> {
 }
 
 fn request(path: &str) -> Request<Empty<Bytes>> {
-    Request::builder()
-        .uri(path)
-        .header("Host", "shop.example.org")
-        .body(Empty::new())
-        .unwrap()
+    Request::builder().uri(path).header("Host", "shop.example.org").body(Empty::new()).unwrap()
 }
 
 /// One answer over a kept connection: hyper wants to be waited for between two requests.
@@ -62,21 +58,11 @@ async fn four_hundred_switches_under_load_lose_no_request() {
     let world = World::start().await;
     let (a, b) = (Backend::start("a").await, Backend::start("b").await);
     let vhost = world.vhost([a.port, b.port], VhostTls::Off);
-    world
-        .edge
-        .ensure_vhost(&world.target, &vhost)
-        .await
-        .unwrap();
-    world
-        .edge
-        .route(&world.target, Slot::B, &proof())
-        .await
-        .unwrap();
+    world.edge.ensure_vhost(&world.target, &vhost).await.unwrap();
+    world.edge.route(&world.target, Slot::B, &proof()).await.unwrap();
     let socket = world.edge.path("shop.example.org").await.unwrap().socket;
     let is_over = Arc::new(AtomicBool::new(false));
-    let clients: Vec<_> = (0..CLIENTS)
-        .map(|_| tokio::spawn(client(socket, is_over.clone())))
-        .collect();
+    let clients: Vec<_> = (0..CLIENTS).map(|_| tokio::spawn(client(socket, is_over.clone()))).collect();
     let proof = proof();
     let mut sender = connect(socket).await;
     for count in 0..SWITCHES {
@@ -93,17 +79,8 @@ async fn four_hundred_switches_under_load_lose_no_request() {
         slots = [slots[0] + answers[0], slots[1] + answers[1]];
         lost.extend(missing);
     }
-    assert_eq!(
-        lost,
-        Vec::<String>::new(),
-        "of {} and {}",
-        slots[0],
-        slots[1]
-    );
-    assert!(
-        slots[0] > 0 && slots[1] > 0,
-        "both slots had traffic: {slots:?}"
-    );
+    assert_eq!(lost, Vec::<String>::new(), "of {} and {}", slots[0], slots[1]);
+    assert!(slots[0] > 0 && slots[1] > 0, "both slots had traffic: {slots:?}");
     assert_eq!(world.loads(), 1);
 }
 
@@ -114,52 +91,21 @@ async fn a_stream_flows_at_once_and_outlives_the_switch() {
         let world = World::start().await;
         let (mut a, b) = (Backend::start("a").await, Backend::start("b").await);
         let vhost = world.vhost([a.port, b.port], VhostTls::Off);
-        world
-            .edge
-            .ensure_vhost(&world.target, &vhost)
-            .await
-            .unwrap();
-        world
-            .edge
-            .route(&world.target, Slot::A, &proof())
-            .await
-            .unwrap();
+        world.edge.ensure_vhost(&world.target, &vhost).await.unwrap();
+        world.edge.route(&world.target, Slot::A, &proof()).await.unwrap();
         let socket = world.edge.path("shop.example.org").await.unwrap().socket;
         let feed = a.stream.take().unwrap();
         feed.send(Bytes::from(vec![b'1'; first])).await.unwrap();
         let mut asked = request("/stream");
-        asked
-            .headers_mut()
-            .insert("Accept-Encoding", encoding.parse().unwrap());
-        let mut body = connect(socket)
-            .await
-            .send_request(asked)
-            .await
-            .unwrap()
-            .into_body();
+        asked.headers_mut().insert("Accept-Encoding", encoding.parse().unwrap());
+        let mut body = connect(socket).await.send_request(asked).await.unwrap().into_body();
         // Nothing more was sent yet, and this is here.
-        assert!(
-            !body
-                .frame()
-                .await
-                .unwrap()
-                .unwrap()
-                .into_data()
-                .unwrap()
-                .is_empty()
-        );
-        world
-            .edge
-            .route(&world.target, Slot::B, &proof())
-            .await
-            .unwrap();
+        assert!(!body.frame().await.unwrap().unwrap().into_data().unwrap().is_empty());
+        world.edge.route(&world.target, Slot::B, &proof()).await.unwrap();
         assert_eq!(world.body("shop.example.org").await, "200 b");
         feed.send(Bytes::from_static(b"two")).await.unwrap();
         drop(feed);
         let rest = body.collect().await.unwrap().to_bytes();
-        assert!(
-            encoding == "gzip" || rest == "two",
-            "the old slot ends what it began: {rest:?}"
-        );
+        assert!(encoding == "gzip" || rest == "two", "the old slot ends what it began: {rest:?}");
     }
 }

@@ -97,20 +97,13 @@ impl World {
             .stderr(log)
             .spawn()
             .expect("caddy does not start; `deploy/test.sh` installs what the live tests need");
-        let settings = CaddySettings {
-            admin: admin.parse().unwrap(),
-            sites,
-            caddyfile,
-            state_dir: dir.path().join("state"),
-        };
+        let settings =
+            CaddySettings { admin: admin.parse().unwrap(), sites, caddyfile, state_dir: dir.path().join("state") };
         Self {
             edge: CaddyEdge::new(settings),
             target: "shop/prod".parse().unwrap(),
             https_port,
-            hosts: [
-                "shop.example.org".to_owned(),
-                "www.shop.example.org".to_owned(),
-            ],
+            hosts: ["shop.example.org".to_owned(), "www.shop.example.org".to_owned()],
             http: HttpProbeClient::new(),
             caddy,
             dir,
@@ -140,11 +133,7 @@ impl World {
     }
 
     pub(super) fn caddyfile_without_import(&self) -> String {
-        self.caddyfile()
-            .lines()
-            .filter(|line| !line.starts_with("import"))
-            .map(|line| format!("{line}\n"))
-            .collect()
+        self.caddyfile().lines().filter(|line| !line.starts_with("import")).map(|line| format!("{line}\n")).collect()
     }
 
     pub(super) fn edit_caddyfile(&self, edit: impl FnOnce(String) -> String) {
@@ -159,9 +148,7 @@ impl World {
 
     pub(super) fn sites(&self) -> Vec<String> {
         let entries = fs::read_dir(self.dir.path().join("sites")).unwrap();
-        entries
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect()
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     }
 
     pub(super) fn site_text(&self) -> String {
@@ -172,28 +159,14 @@ impl World {
         self.vhost_with(ports, tls, None)
     }
 
-    pub(super) fn vhost_with(
-        &self,
-        ports: [u16; 2],
-        tls: VhostTls,
-        access_log: Option<&str>,
-    ) -> Vhost {
+    pub(super) fn vhost_with(&self, ports: [u16; 2], tls: VhostTls, access_log: Option<&str>) -> Vhost {
         let state_dir = self.state_dir();
-        vhost(&VhostInput {
-            ports,
-            tls,
-            access_log,
-            ..self.input(&state_dir)
-        })
+        vhost(&VhostInput { ports, tls, access_log, ..self.input(&state_dir) })
     }
 
     pub(super) fn vhost_for_cloudflare(&self, ports: [u16; 2], is_cloudflare_only: bool) -> Vhost {
         let state_dir = self.state_dir();
-        vhost(&VhostInput {
-            ports,
-            is_cloudflare_only,
-            ..self.input(&state_dir)
-        })
+        vhost(&VhostInput { ports, is_cloudflare_only, ..self.input(&state_dir) })
     }
 
     fn state_dir(&self) -> String {
@@ -214,16 +187,10 @@ impl World {
 
     /// A certificate that no public root signed: the one that this Caddy's own authority made for our host.
     pub(super) async fn own_certificate(&self) -> VhostTls {
-        let site = self
-            .dir
-            .path()
-            .join("caddy/certificates/local/shop.example.org/shop.example.org");
+        let site = self.dir.path().join("caddy/certificates/local/shop.example.org/shop.example.org");
         // The handshake waits until there is one.
         self.body("shop.example.org").await;
-        let (from_crt, from_key) = (
-            site.with_extension("org.crt"),
-            site.with_extension("org.key"),
-        );
+        let (from_crt, from_key) = (site.with_extension("org.crt"), site.with_extension("org.key"));
         let to = |name: &str| self.dir.path().join(name);
         fs::copy(from_crt, to("own.pem")).unwrap();
         fs::copy(from_key, to("own.key")).unwrap();
@@ -235,10 +202,7 @@ impl World {
 
     /// A certificate that is not the vhost's.
     pub(super) fn other_certificate(&self) -> Trust {
-        Trust::Exactly(
-            fs::read_to_string(self.dir.path().join("caddy/pki/authorities/local/root.crt"))
-                .unwrap(),
-        )
+        Trust::Exactly(fs::read_to_string(self.dir.path().join("caddy/pki/authorities/local/root.crt")).unwrap())
     }
 
     /// Status and body of `/` on a host, through the edge. A certificate of Caddy's own authority is made after the
@@ -249,22 +213,13 @@ impl World {
             loop {
                 match self.probe(host, &path).await {
                     Sample::Answer(answer) => return answer,
-                    Sample::Silence {
-                        kind: SilenceKind::Tls,
-                        ..
-                    } => {}
+                    Sample::Silence { kind: SilenceKind::Tls, .. } => {}
                     silence @ Sample::Silence { .. } => panic!("{silence:?}"),
                 }
             }
         };
-        let answer = tokio::time::timeout(ANSWER_BOUND, answered)
-            .await
-            .expect("TLS with the path's trust");
-        format!(
-            "{} {}",
-            answer.status,
-            String::from_utf8_lossy(&answer.body)
-        )
+        let answer = tokio::time::timeout(ANSWER_BOUND, answered).await.expect("TLS with the path's trust");
+        format!("{} {}", answer.status, String::from_utf8_lossy(&answer.body))
     }
 
     pub(super) async fn probe(&self, host: &str, path: &EdgePath) -> Sample {
@@ -282,21 +237,14 @@ impl World {
 
 /// An error in one line.
 pub(super) fn told(error: &EdgeError) -> String {
-    format!(
-        "{} {:?}: {}",
-        error.reason.code, error.class, error.reason.message
-    )
+    format!("{} {:?}: {}", error.reason.code, error.class, error.reason.message)
 }
 
 /// A port that is free now and was given to no other test; Caddy's configuration needs a number.
 fn free_port() -> u16 {
     static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
     loop {
-        let port = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         if GIVEN.lock().unwrap().insert(port) {
             return port;
         }
@@ -331,24 +279,16 @@ impl Backend {
                     let body = respond(name, &request, &receiver);
                     async move {
                         Ok::<_, Infallible>(
-                            Response::builder()
-                                .header("Content-Type", "text/plain")
-                                .body(body)
-                                .unwrap(),
+                            Response::builder().header("Content-Type", "text/plain").body(body).unwrap(),
                         )
                     }
                 });
                 tokio::spawn(
-                    hyper::server::conn::http1::Builder::new()
-                        .serve_connection(TokioIo::new(stream), service),
+                    hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service),
                 );
             }
         });
-        Self {
-            port,
-            stream: Some(sender),
-            task,
-        }
+        Self { port, stream: Some(sender), task }
     }
 }
 
@@ -357,14 +297,10 @@ type Feed = std::sync::Arc<std::sync::Mutex<Option<mpsc::Receiver<Bytes>>>>;
 fn respond(name: &str, request: &Request<Incoming>, feed: &Feed) -> BoxBody<Bytes, Infallible> {
     match request.uri().path() {
         "/headers" => {
-            let line =
-                |(name, value): (&hyper::header::HeaderName, &hyper::header::HeaderValue)| {
-                    format!("{name}: {}\n", value.to_str().unwrap())
-                };
-            Full::new(Bytes::from(
-                request.headers().iter().map(line).collect::<String>(),
-            ))
-            .boxed()
+            let line = |(name, value): (&hyper::header::HeaderName, &hyper::header::HeaderValue)| {
+                format!("{name}: {}\n", value.to_str().unwrap())
+            };
+            Full::new(Bytes::from(request.headers().iter().map(line).collect::<String>())).boxed()
         }
         "/stream" => {
             let receiver = feed.lock().unwrap().take().unwrap();

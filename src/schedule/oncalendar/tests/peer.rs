@@ -55,28 +55,17 @@ fn ours(expression: &str, local: &str, base: Timestamp) -> Answer {
         let Some(found) = spec.next_after(after, &local).unwrap() else {
             break;
         };
-        assert!(
-            found > after,
-            "`{expression}`: {found} is not after {after}"
-        );
+        assert!(found > after, "`{expression}`: {found} is not after {after}");
         next.push(found.strftime("%a %Y-%m-%d %H:%M:%S UTC").to_string());
         after = found;
     }
-    Answer::Accepted {
-        normal: spec.to_string(),
-        next,
-    }
+    Answer::Accepted { normal: spec.to_string(), next }
 }
 
 /// Asks the tool about a batch; `None` if it is not installed.
 fn theirs(expressions: &[String], local: &str, base: &str) -> Option<Vec<Answer>> {
     let output = Command::new("systemd-analyze")
-        .args([
-            "calendar",
-            &format!("--iterations={ITERATIONS}"),
-            &format!("--base-time={base}"),
-            "--",
-        ])
+        .args(["calendar", &format!("--iterations={ITERATIONS}"), &format!("--base-time={base}"), "--"])
         .args(expressions)
         .env("TZ", local)
         .env("LC_ALL", "C")
@@ -85,10 +74,7 @@ fn theirs(expressions: &[String], local: &str, base: &str) -> Option<Vec<Answer>
     let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
     let unanswered: HashSet<&str> = complaints
         .lines()
-        .filter_map(|line| {
-            line.strip_prefix("Failed to determine next elapse for '")?
-                .rsplit_once("': ")
-        })
+        .filter_map(|line| line.strip_prefix("Failed to determine next elapse for '")?.rsplit_once("': "))
         .map(|(expression, _)| expression)
         .collect();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -102,11 +88,7 @@ fn theirs(expressions: &[String], local: &str, base: &str) -> Option<Vec<Answer>
     }
     blocks.resize(blocks.len().max(expressions.len()), Vec::new());
     let answer = |(expression, lines): (&String, &Vec<&str>)| {
-        if unanswered.contains(expression.as_str()) {
-            Answer::Unsettled
-        } else {
-            read(lines)
-        }
+        if unanswered.contains(expression.as_str()) { Answer::Unsettled } else { read(lines) }
     };
     assert_eq!(blocks.len(), expressions.len(), "{text}");
     Some(expressions.iter().zip(&blocks).map(answer).collect())
@@ -117,10 +99,7 @@ fn read(lines: &[&str]) -> Answer {
     let values = |names: &[&str]| -> Vec<String> {
         let value = |line: &&str| {
             let (name, value) = line.split_once(": ")?;
-            names
-                .iter()
-                .any(|wanted| name.starts_with(wanted))
-                .then(|| value.to_owned())
+            names.iter().any(|wanted| name.starts_with(wanted)).then(|| value.to_owned())
         };
         lines.iter().filter_map(value).collect()
     };
@@ -145,17 +124,14 @@ fn setting(name: &str) -> Option<u64> {
 /// Differences between our answers and the tool's, in words; `None` if it is not installed.
 fn compare(batch: &[String], local: &str, base: &str) -> Option<(Vec<String>, usize)> {
     let answers = theirs(batch, local, base)?;
-    let instant =
-        crate::schedule::parse_instant(base, Timestamp::UNIX_EPOCH, &zone("UTC")).unwrap();
+    let instant = crate::schedule::parse_instant(base, Timestamp::UNIX_EPOCH, &zone("UTC")).unwrap();
     let (mut differences, mut accepted) = (Vec::new(), 0);
     for (expression, theirs) in batch.iter().zip(answers) {
         let ours = ours(expression, local, instant);
         accepted += usize::from(matches!(theirs, Answer::Accepted { .. }));
         let is_comparable = theirs != Answer::Unsettled || ours == Answer::Refused;
         if is_comparable && ours != theirs {
-            differences.push(format!(
-                "TZ={local} --base-time='{base}' '{expression}'\n  {ours:?}\n  {theirs:?}"
-            ));
+            differences.push(format!("TZ={local} --base-time='{base}' '{expression}'\n  {ours:?}\n  {theirs:?}"));
         }
     }
     Some((differences, accepted))
@@ -163,12 +139,7 @@ fn compare(batch: &[String], local: &str, base: &str) -> Option<(Vec<String>, us
 
 fn assert_none(differences: &[String]) {
     let shown = &differences[..differences.len().min(20)];
-    assert!(
-        differences.is_empty(),
-        "{} differ:\n{}",
-        differences.len(),
-        shown.join("\n")
-    );
+    assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), shown.join("\n"));
 }
 
 fn say_not_installed() {
@@ -177,14 +148,12 @@ fn say_not_installed() {
 
 #[test]
 fn normal_forms_and_elapses_are_those_of_the_real_tool_where_it_is_installed() {
-    let cases =
-        setting("TRUEUP_CALENDAR_CASES").map_or(DEFAULT_CASES, |cases| cases.try_into().unwrap());
+    let cases = setting("TRUEUP_CALENDAR_CASES").map_or(DEFAULT_CASES, |cases| cases.try_into().unwrap());
     let mut seed = [7; 32];
     seed[..8].copy_from_slice(&setting("TRUEUP_CALENDAR_SEED").unwrap_or(0).to_le_bytes());
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
-    let strategy =
-        prop_oneof![6 => grammar::expression(), 2 => grammar::mutated(), 1 => grammar::anything()];
+    let strategy = prop_oneof![6 => grammar::expression(), 2 => grammar::mutated(), 1 => grammar::anything()];
     let mut sample = || strategy.new_tree(&mut runner).unwrap().current();
     let batch_size = BATCH.min(cases.div_ceil(SETTINGS.len()));
     let (mut asked, mut accepted) = (0, 0);
@@ -198,21 +167,15 @@ fn normal_forms_and_elapses_are_those_of_the_real_tool_where_it_is_installed() {
         accepted += well_formed;
     }
     println!("{asked} compared, {accepted} of them accepted");
-    assert!(
-        accepted > asked / 4,
-        "too few are well formed: {accepted} of {asked}"
-    );
+    assert!(accepted > asked / 4, "too few are well formed: {accepted} of {asked}");
 }
 
 /// Expressions that elapse around a change of the clock, by its date in the zone.
 fn around(change: Timestamp, local: &jiff::tz::TimeZone, words: &[&str]) -> Vec<String> {
     let day = local.to_datetime(change).date();
     let (month, day, year) = (day.month(), day.day(), day.year());
-    let mut expressions: Vec<String> = [
-        "*:0/15", "02:30", "*:45:59", "0/2:10", "00:00", "23:59:59", "daily",
-    ]
-    .map(str::to_owned)
-    .to_vec();
+    let mut expressions: Vec<String> =
+        ["*:0/15", "02:30", "*:45:59", "0/2:10", "00:00", "23:59:59", "daily"].map(str::to_owned).to_vec();
     for hour in 0..4 {
         expressions.push(format!("{hour}:30"));
         expressions.push(format!("{year}-{month}-{day} {hour}:15"));
@@ -226,23 +189,16 @@ fn around(change: Timestamp, local: &jiff::tz::TimeZone, words: &[&str]) -> Vec<
 #[test]
 fn changes_of_the_clock_are_those_of_the_real_tool_where_it_is_installed() {
     const WORDS: [&str; 16] = [
-        "CET", "cest", "GMT", "BST", "IST", "EST", "EDT", "PST", "JDT", "-03", "+0330", "WEST",
-        "NZDT", "LMT", "CDT", "+02",
+        "CET", "cest", "GMT", "BST", "IST", "EST", "EDT", "PST", "JDT", "-03", "+0330", "WEST", "NZDT", "LMT", "CDT",
+        "+02",
     ];
     let step = setting("TRUEUP_CALENDAR_ZONE_STEP").map_or(17, |step| step.try_into().unwrap());
     let start = Timestamp::from_second(1_767_225_600).unwrap(); // 2026
-    let names: Vec<String> = jiff::tz::db()
-        .available()
-        .map(|name| name.to_string())
-        .collect();
+    let names: Vec<String> = jiff::tz::db().available().map(|name| name.to_string()).collect();
     let mut differences = Vec::new();
     for name in names.iter().step_by(step) {
         let local = zone(name);
-        let mut changes: Vec<Timestamp> = local
-            .following(start)
-            .take(2)
-            .map(|change| change.timestamp())
-            .collect();
+        let mut changes: Vec<Timestamp> = local.following(start).take(2).map(|change| change.timestamp()).collect();
         changes.push(start);
         for (change, hours) in changes.iter().zip([1, 30, 3]) {
             let base = *change - jiff::SignedDuration::from_hours(hours);

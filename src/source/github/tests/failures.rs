@@ -21,15 +21,8 @@ async fn what_goes_away_by_itself_is_transient() {
     ] {
         github.misbehave(fault.clone());
         let error = ask(&checks).await.unwrap_err();
-        assert_eq!(
-            (error.class, error.reason.code),
-            (Class::Transient, ReasonCode::GithubUnavailable),
-            "{fault:?}"
-        );
-        assert!(
-            error.reason.message.starts_with("CI of acme/shop: GitHub"),
-            "{fault:?}: {error}"
-        );
+        assert_eq!((error.class, error.reason.code), (Class::Transient, ReasonCode::GithubUnavailable), "{fault:?}");
+        assert!(error.reason.message.starts_with("CI of acme/shop: GitHub"), "{fault:?}: {error}");
         assert_eq!(error.until, None, "{fault:?}");
         assert_eq!(numbers(ask(&checks).await.unwrap()), [7], "after {fault:?}");
     }
@@ -38,18 +31,12 @@ async fn what_goes_away_by_itself_is_transient() {
 #[tokio::test]
 async fn a_slow_answer_is_given_up_at_the_deadline() {
     let github = green().await;
-    let hasty = GithubSettings {
-        call_deadline: Duration::from_millis(200),
-        ..settings(github.url())
-    };
+    let hasty = GithubSettings { call_deadline: Duration::from_millis(200), ..settings(github.url()) };
     let checks = GithubChecks::new(hasty, Some(Secret::new(TOKEN.to_owned()))).unwrap();
     github.misbehave(Fault::Hang);
     let error = ask(&checks).await.unwrap_err();
     assert_eq!(error.class, Class::Transient);
-    assert!(
-        error.reason.message.contains("did not answer within 0.2 s"),
-        "{error}"
-    );
+    assert!(error.reason.message.contains("did not answer within 0.2 s"), "{error}");
     let patient = super::checks(&github);
     assert_eq!(numbers(ask(&patient).await.unwrap()), [7]);
 }
@@ -61,14 +48,8 @@ async fn nobody_listening_is_transient() {
     let checks = checks(&github);
     drop(github);
     let error = ask(&checks).await.unwrap_err();
-    assert_eq!(
-        (error.class, error.reason.code),
-        (Class::Transient, ReasonCode::GithubUnavailable)
-    );
-    assert!(
-        error.reason.message.contains("could not be asked"),
-        "{url}: {error}"
-    );
+    assert_eq!((error.class, error.reason.code), (Class::Transient, ReasonCode::GithubUnavailable));
+    assert!(error.reason.message.contains("could not be asked"), "{url}: {error}");
 }
 
 #[tokio::test]
@@ -76,26 +57,13 @@ async fn a_missing_right_is_stalled_and_named() {
     let github = green().await;
     let checks = checks(&github);
     for (fault, part) in [
-        (
-            Fault::Status(401, "Bad credentials"),
-            "does not accept the token: 401 Unauthorized (\"Bad credentials\")",
-        ),
-        (
-            Fault::Status(403, "Resource not accessible by personal access token"),
-            "`Actions: read`",
-        ),
-        (
-            Fault::Status(404, "Not Found"),
-            "knows no such repository, or the token has no access",
-        ),
+        (Fault::Status(401, "Bad credentials"), "does not accept the token: 401 Unauthorized (\"Bad credentials\")"),
+        (Fault::Status(403, "Resource not accessible by personal access token"), "`Actions: read`"),
+        (Fault::Status(404, "Not Found"), "knows no such repository, or the token has no access"),
     ] {
         github.misbehave(fault);
         let error = ask(&checks).await.unwrap_err();
-        assert_eq!(
-            (error.class, error.until),
-            (Class::Stalled, None),
-            "{error}"
-        );
+        assert_eq!((error.class, error.until), (Class::Stalled, None), "{error}");
         assert!(error.reason.message.contains(part), "{error}");
     }
 }
@@ -114,22 +82,10 @@ async fn a_wait_that_github_asks_for_is_kept_without_asking_again() {
         let checks = checks(&github);
         github.misbehave(fault.clone());
         let error = ask(&checks).await.unwrap_err();
-        assert_eq!(
-            (error.class, error.until),
-            (Class::Transient, at(until)),
-            "{fault:?}: {error}"
-        );
+        assert_eq!((error.class, error.until), (Class::Transient, at(until)), "{fault:?}: {error}");
         let again = ask(&checks).await.unwrap_err();
-        assert_eq!(
-            (again.class, again.until),
-            (Class::Transient, at(until)),
-            "{fault:?}: {again}"
-        );
-        assert_eq!(
-            github.asked().len(),
-            1,
-            "{fault:?}: nothing is sent in the meantime"
-        );
+        assert_eq!((again.class, again.until), (Class::Transient, at(until)), "{fault:?}: {again}");
+        assert_eq!(github.asked().len(), 1, "{fault:?}: nothing is sent in the meantime");
     }
 }
 
@@ -140,24 +96,11 @@ async fn the_budget_is_known_and_its_reserve_is_left_alone() {
     github.budget(102, reset);
     let checks = checks(&github);
     ask(&checks).await.unwrap();
-    let budget = Budget {
-        limit: 5_000,
-        remaining: 100,
-        reset: at("2026-11-30T10:20:00Z").unwrap(),
-    };
+    let budget = Budget { limit: 5_000, remaining: 100, reset: at("2026-11-30T10:20:00Z").unwrap() };
     assert_eq!(checks.budget(), Some(budget));
     let error = ask(&checks).await.unwrap_err();
-    assert_eq!(
-        (error.class, error.until),
-        (Class::Transient, Some(budget.reset))
-    );
-    assert!(
-        error
-            .reason
-            .message
-            .contains("100 of 5000 calls to GitHub are left"),
-        "{error}"
-    );
+    assert_eq!((error.class, error.until), (Class::Transient, Some(budget.reset)));
+    assert!(error.reason.message.contains("100 of 5000 calls to GitHub are left"), "{error}");
     assert_eq!(github.asked().len(), 2);
 }
 
@@ -176,13 +119,7 @@ async fn the_token_is_in_no_error_and_no_debug() {
     let checks = checks(&github);
     github.misbehave(Fault::Echo);
     let error = ask(&checks).await.unwrap_err();
-    assert!(
-        error
-            .reason
-            .message
-            .contains("the token [secret] is not welcome"),
-        "{error}"
-    );
+    assert!(error.reason.message.contains("the token [secret] is not welcome"), "{error}");
     let shown = format!("{checks:?} {error:?} {error}");
     assert!(!shown.contains(TOKEN), "{shown}");
 }
@@ -190,18 +127,12 @@ async fn the_token_is_in_no_error_and_no_debug() {
 #[tokio::test]
 async fn a_token_or_an_address_that_cannot_be_used_is_refused_without_showing_it() {
     let secret = "two\nlines";
-    let error = GithubChecks::new(
-        settings("https://api.github.com".to_owned()),
-        Some(Secret::new(secret.to_owned())),
-    );
+    let error = GithubChecks::new(settings("https://api.github.com".to_owned()), Some(Secret::new(secret.to_owned())));
     let error = error.unwrap_err();
     assert_eq!(error.class, Class::Stalled);
     assert!(!error.to_string().contains("lines"), "{error}");
     let error = GithubChecks::new(settings("api.github.com".to_owned()), None).unwrap_err();
-    assert!(
-        error.reason.message.contains("which is no URL with a host"),
-        "{error}"
-    );
+    assert!(error.reason.message.contains("which is no URL with a host"), "{error}");
 }
 
 #[test]
@@ -217,17 +148,10 @@ fn a_wait_without_a_number_is_a_minute_and_none_is_in_the_past() {
             body: bytes::Bytes::new(),
         }
     };
-    let past = [
-        ("x-ratelimit-limit", "60"),
-        ("x-ratelimit-remaining", "0"),
-        ("x-ratelimit-reset", "1000"),
-    ];
+    let past = [("x-ratelimit-limit", "60"), ("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1000")];
     for (answer, until) in [
         (answer(429, &[]), "2026-11-30T10:01:00Z"),
-        (
-            answer(429, &[("retry-after", "Mon, 30 Nov 2026 12:00:00 GMT")]),
-            "2026-11-30T10:01:00Z",
-        ),
+        (answer(429, &[("retry-after", "Mon, 30 Nov 2026 12:00:00 GMT")]), "2026-11-30T10:01:00Z"),
         (answer(403, &[("retry-after", "-5")]), NOW),
         (answer(403, &past), NOW),
     ] {

@@ -13,29 +13,15 @@ async fn the_stand_in_notices_what_github_would_not_have_answered() {
     let checks = GithubChecks::new(settings(github.url()), mallory).unwrap();
     ask(&checks).await.unwrap_err();
     let main: BranchName = "main".parse().unwrap();
-    checks
-        .replace_token(Some(Secret::new(TOKEN.to_owned())))
-        .unwrap();
-    checks
-        .runs(&repo("nowhere"), "ci", (&main, &sha("a")))
-        .await
-        .unwrap_err();
+    checks.replace_token(Some(Secret::new(TOKEN.to_owned()))).unwrap();
+    checks.runs(&repo("nowhere"), "ci", (&main, &sha("a"))).await.unwrap_err();
     let client = reqwest_without_tls();
     for (path, headers) in [
         ("/repos/acme/shop/actions/workflows", vec![]),
-        (
-            "/repos/acme/shop/actions/workflows/11/runs?head_sha=aaaaaaa&event=push&branch=main",
-            version(),
-        ),
-        (
-            "/repos/acme/shop/actions/workflows/11/runs?event=push&branch=main",
-            version(),
-        ),
+        ("/repos/acme/shop/actions/workflows/11/runs?head_sha=aaaaaaa&event=push&branch=main", version()),
+        ("/repos/acme/shop/actions/workflows/11/runs?event=push&branch=main", version()),
     ] {
-        let mut request = client
-            .get(format!("{}{path}", github.url()))
-            .bearer_auth(TOKEN)
-            .header("user-agent", "test");
+        let mut request = client.get(format!("{}{path}", github.url())).bearer_auth(TOKEN).header("user-agent", "test");
         for (name, value) in headers {
             request = request.header(name, value);
         }

@@ -68,10 +68,7 @@ async fn every_acknowledged_write_outlives_a_kill() {
     let acknowledged = kill_a_writer(directory.path());
     // The lock went with its process.
     let store = opened(directory.path()).await;
-    let found = store
-        .journal_of(&contract::target("doomed"), crate::model::ReleaseNumber(1))
-        .await
-        .expect("a read");
+    let found = store.journal_of(&contract::target("doomed"), crate::model::ReleaseNumber(1)).await.expect("a read");
     let ordinals: Vec<u32> = found.iter().map(|line| line.ordinal).collect();
     let last = ordinals.last().copied().expect("lines");
     assert!(last >= acknowledged, "{last} < {acknowledged}");
@@ -91,10 +88,7 @@ async fn a_write_is_in_the_files_when_it_returns() {
         for name in ["trueup.db", "trueup.db-wal"] {
             std::fs::copy(living.path().join(name), cut.path().join(name)).expect("copied");
         }
-        let found = opened(cut.path())
-            .await
-            .journal_of(&new.target, line(0).release)
-            .await;
+        let found = opened(cut.path()).await.journal_of(&new.target, line(0).release).await;
         let wanted: Vec<JournalEntry> = (0..=ordinal).map(line).collect();
         assert_eq!(found.expect("a read"), wanted);
     }

@@ -106,10 +106,7 @@ async fn many_releases_begun_at_once_get_a_number_each() {
     let store = opened(directory.path()).await;
     let new = contract::new_release(&contract::target("crowd"), 'a');
     let begun = futures_util::future::join_all((0..20).map(|_| store.begin_release(&new))).await;
-    let mut numbers: Vec<u64> = begun
-        .into_iter()
-        .map(|begun| begun.expect("begin").number.0)
-        .collect();
+    let mut numbers: Vec<u64> = begun.into_iter().map(|begun| begun.expect("begin").number.0).collect();
     numbers.sort_unstable();
     assert_eq!(numbers, (1..=20).collect::<Vec<u64>>());
 }
@@ -133,69 +130,26 @@ async fn a_row_that_does_not_read_is_an_error_and_never_a_default() {
     ] {
         run(&store, statement).await.expect("meddled");
         let answer = store.release(&target, number).await;
-        assert!(
-            matches!(
-                answer,
-                Err(StoreError::Corrupt {
-                    what: "release",
-                    ..
-                })
-            ),
-            "{statement}: {answer:?}"
-        );
+        assert!(matches!(answer, Err(StoreError::Corrupt { what: "release", .. })), "{statement}: {answer:?}");
     }
-    run(&store, "UPDATE releases SET desired = NULL")
-        .await
-        .expect("mended");
-    assert!(
-        store
-            .release(&target, number)
-            .await
-            .expect("a read")
-            .is_some()
-    );
+    run(&store, "UPDATE releases SET desired = NULL").await.expect("mended");
+    assert!(store.release(&target, number).await.expect("a read").is_some());
 }
 
 #[test]
 fn every_error_says_why_and_what_to_do_without_a_value() {
     let path = || "/var/lib/trueup/trueup.db".to_owned();
     let errors = [
-        StoreError::Full {
-            what: "record a pin",
-            path: path(),
-        },
-        StoreError::Damaged {
-            path: path(),
-            detail: "it is empty".to_owned(),
-        },
-        StoreError::NewerSchema {
-            path: path(),
-            found: 9,
-            known: 1,
-        },
-        StoreError::OlderSchema {
-            path: path(),
-            found: 1,
-            known: 2,
-        },
-        StoreError::Corrupt {
-            what: "pin",
-            detail: "`sha`: not hex".to_owned(),
-        },
-        StoreError::Unknown {
-            what: "release",
-            key: "7 of shop/prod".to_owned(),
-        },
+        StoreError::Full { what: "record a pin", path: path() },
+        StoreError::Damaged { path: path(), detail: "it is empty".to_owned() },
+        StoreError::NewerSchema { path: path(), found: 9, known: 1 },
+        StoreError::OlderSchema { path: path(), found: 1, known: 2 },
+        StoreError::Corrupt { what: "pin", detail: "`sha`: not hex".to_owned() },
+        StoreError::Unknown { what: "release", key: "7 of shop/prod".to_owned() },
         StoreError::ReadOnly { path: path() },
-        StoreError::Locked {
-            path: path(),
-            pid: "17".to_owned(),
-        },
+        StoreError::Locked { path: path(), pid: "17".to_owned() },
     ];
     for error in errors {
-        assert!(
-            !error.why().is_empty() && !error.fix().is_empty(),
-            "{error}"
-        );
+        assert!(!error.why().is_empty() && !error.fix().is_empty(), "{error}");
     }
 }

@@ -25,11 +25,7 @@ fn content(directory: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 fn noted(note: &str) -> Pause {
-    Pause {
-        by: "uid 0".to_owned(),
-        at: contract::at(1),
-        note: note.to_owned(),
-    }
+    Pause { by: "uid 0".to_owned(), at: contract::at(1), note: note.to_owned() }
 }
 
 async fn note_of(store: &dyn Store) -> Option<String> {
@@ -50,13 +46,7 @@ async fn a_state_directory_lets_others_pass_and_its_files_are_ours_alone() {
     let store = opened(&state_dir).await;
     note(&store, "so that there is a log").await;
     assert_eq!(mode(&state_dir), 0o711);
-    for name in [
-        "trueup.db",
-        "trueup.db-wal",
-        "trueup.db-shm",
-        "lock",
-        "reserve",
-    ] {
+    for name in ["trueup.db", "trueup.db-wal", "trueup.db-shm", "lock", "reserve"] {
         assert_eq!(mode(&state_dir.join(name)), 0o600, "{name}");
     }
     let reserve = std::fs::metadata(state_dir.join("reserve")).expect("it is there");
@@ -69,10 +59,7 @@ async fn the_writer_flushes_every_commit_and_minds_its_foreign_keys() {
     let directory = directory();
     let store = opened(directory.path()).await;
     let writer = store.writer().expect("it owns the directory");
-    let mode: String = sqlx::query_scalar("PRAGMA journal_mode")
-        .fetch_one(&writer.pool)
-        .await
-        .expect("an answer");
+    let mode: String = sqlx::query_scalar("PRAGMA journal_mode").fetch_one(&writer.pool).await.expect("an answer");
     assert_eq!(mode, "wal");
     for (question, wanted) in [
         ("PRAGMA synchronous", 2),
@@ -81,10 +68,7 @@ async fn the_writer_flushes_every_commit_and_minds_its_foreign_keys() {
         ("PRAGMA user_version", i64::from(schema::newest())),
         ("PRAGMA application_id", i64::from(schema::APPLICATION_ID)),
     ] {
-        let answer: i64 = sqlx::query_scalar(question)
-            .fetch_one(&writer.pool)
-            .await
-            .expect("an answer");
+        let answer: i64 = sqlx::query_scalar(question).fetch_one(&writer.pool).await.expect("an answer");
         assert_eq!(answer, wanted, "{question}");
     }
 }
@@ -101,11 +85,7 @@ async fn a_second_daemon_is_told_who_holds_the_directory() {
         }
         other => panic!("{other:?}"),
     }
-    std::fs::write(
-        directory.path().join("lock"),
-        "pid 1\nboot of-another-time\n",
-    )
-    .expect("written");
+    std::fs::write(directory.path().join("lock"), "pid 1\nboot of-another-time\n").expect("written");
     let refused = SqliteStore::open(directory.path()).await;
     assert!(matches!(refused, Err(StoreError::Locked { pid, .. }) if pid == "unknown"));
     drop(store);
@@ -120,20 +100,10 @@ async fn a_newer_schema_is_refused_by_name() {
     store.close().await;
     let database = || std::fs::read(directory.path().join("trueup.db")).expect("a file");
     let before = database();
-    let answers = [
-        SqliteStore::open(directory.path()).await,
-        SqliteStore::open_read_only(directory.path()).await,
-    ];
+    let answers = [SqliteStore::open(directory.path()).await, SqliteStore::open_read_only(directory.path()).await];
     for answer in answers {
         let error = answer.expect_err("it is newer");
-        assert!(matches!(
-            error,
-            StoreError::NewerSchema {
-                found: 99,
-                known: 1,
-                ..
-            }
-        ));
+        assert!(matches!(error, StoreError::NewerSchema { found: 99, known: 1, .. }));
         assert!(error.to_string().contains("schema 99"), "{error}");
     }
     assert!(database() == before);
@@ -154,10 +124,7 @@ async fn what_is_damaged_or_not_ours_is_refused_and_left_as_it_is() {
     other_program[68..72].copy_from_slice(b"abcd");
     let cases: [(&str, Vec<u8>); 5] = [
         ("empty", Vec::new()),
-        (
-            "text",
-            b"this is no database, but it is long enough to have a header".repeat(9),
-        ),
+        ("text", b"this is no database, but it is long enough to have a header".repeat(9)),
         ("cut", cut),
         ("scribbled", scribbled),
         ("another program's", other_program),
@@ -166,15 +133,9 @@ async fn what_is_damaged_or_not_ours_is_refused_and_left_as_it_is() {
         let directory = directory();
         let database = directory.path().join("trueup.db");
         std::fs::write(&database, &bytes).expect("written");
-        for answer in [
-            SqliteStore::open(directory.path()).await,
-            SqliteStore::open_read_only(directory.path()).await,
-        ] {
+        for answer in [SqliteStore::open(directory.path()).await, SqliteStore::open_read_only(directory.path()).await] {
             let error = answer.expect_err(name);
-            assert!(
-                matches!(error, StoreError::Damaged { .. }),
-                "{name}: {error:?}"
-            );
+            assert!(matches!(error, StoreError::Damaged { .. }), "{name}: {error:?}");
             assert!(error.to_string().contains("trueup.db"), "{name}: {error}");
         }
         assert!(std::fs::read(&database).expect("a file") == bytes, "{name}");
@@ -187,10 +148,7 @@ async fn a_log_whose_database_is_gone_is_not_played_into_a_new_one() {
     let log = directory.path().join("trueup.db-wal");
     std::fs::write(&log, b"frames").expect("written");
     let refused = SqliteStore::open(directory.path()).await;
-    assert!(
-        matches!(refused, Err(StoreError::Damaged { .. })),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(StoreError::Damaged { .. })), "{refused:?}");
     assert!(log.exists() && !directory.path().join("trueup.db").exists());
 }
 
@@ -206,19 +164,14 @@ async fn a_start_that_was_interrupted_while_making_the_database_makes_it_again()
 async fn a_reader_follows_a_running_daemon_and_can_write_nothing() {
     let directory = directory();
     let daemon = opened(directory.path()).await;
-    let reader = SqliteStore::open_read_only(directory.path())
-        .await
-        .expect("a reader");
+    let reader = SqliteStore::open_read_only(directory.path()).await.expect("a reader");
     assert_eq!(note_of(&reader).await, None, "nothing was written yet");
     note(&daemon, "first").await;
     assert_eq!(note_of(&reader).await.as_deref(), Some("first"));
     note(&daemon, "second").await;
     assert_eq!(note_of(&reader).await.as_deref(), Some("second"));
     let refused = reader.put_pause(&contract::target("noted"), None).await;
-    assert!(
-        matches!(refused, Err(StoreError::ReadOnly { .. })),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(StoreError::ReadOnly { .. })), "{refused:?}");
     daemon.close().await;
     assert_eq!(note_of(&reader).await.as_deref(), Some("second"));
 }
@@ -237,16 +190,12 @@ async fn a_reader_of_a_dead_daemon_sees_all_and_leaves_every_file_as_it_is() {
             }
         }
         let before = content(dead.path());
-        let reader = SqliteStore::open_read_only(dead.path())
-            .await
-            .expect("a reader");
+        let reader = SqliteStore::open_read_only(dead.path()).await.expect("a reader");
         assert_eq!(note_of(&reader).await.as_deref(), Some("only in the log"));
         reader.close().await;
         let mut after = content(dead.path());
         if !is_indexed {
-            after
-                .remove("trueup.db-shm")
-                .expect("the engine has to make one");
+            after.remove("trueup.db-shm").expect("the engine has to make one");
         }
         assert!(after == before, "{:?}", after.keys());
         let next = opened(dead.path()).await;
@@ -262,9 +211,7 @@ async fn a_reader_of_a_daemon_that_was_stopped_leaves_nothing_behind() {
     daemon.close().await;
     let before = content(directory.path());
     assert!(!before.contains_key("trueup.db-wal"), "{:?}", before.keys());
-    let reader = SqliteStore::open_read_only(directory.path())
-        .await
-        .expect("a reader");
+    let reader = SqliteStore::open_read_only(directory.path()).await.expect("a reader");
     assert_eq!(note_of(&reader).await.as_deref(), Some("at rest"));
     reader.close().await;
     assert!(content(directory.path()) == before);
@@ -274,10 +221,7 @@ async fn a_reader_of_a_daemon_that_was_stopped_leaves_nothing_behind() {
 async fn there_is_nothing_to_read_where_no_store_is_and_none_is_made() {
     let directory = directory();
     let refused = SqliteStore::open_read_only(&directory.path().join("nowhere")).await;
-    assert!(
-        matches!(refused, Err(StoreError::File { .. })),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(StoreError::File { .. })), "{refused:?}");
     assert!(content(directory.path()).is_empty());
 }
 
@@ -287,9 +231,7 @@ async fn a_path_with_odd_characters_is_read_too() {
     let state_dir = directory.path().join("a b?c#d%20&é");
     let daemon = opened(&state_dir).await;
     note(&daemon, "found").await;
-    let reader = SqliteStore::open_read_only(&state_dir)
-        .await
-        .expect("a reader");
+    let reader = SqliteStore::open_read_only(&state_dir).await.expect("a reader");
     assert_eq!(note_of(&reader).await.as_deref(), Some("found"));
 }
 
@@ -300,11 +242,7 @@ fn each_migration_names_the_schema_it_leads_to() {
         assert_eq!(migration.matches("user_version").count(), 1);
         assert!(migration.contains(&wanted), "migration {}", index + 1);
         let created = migration.matches("CREATE TABLE").count();
-        assert_eq!(
-            migration.matches(") STRICT").count(),
-            created,
-            "strict tables only"
-        );
+        assert_eq!(migration.matches(") STRICT").count(), created, "strict tables only");
     }
     assert!(schema::MIGRATIONS[0].contains("application_id = 0x74727570;"));
 }

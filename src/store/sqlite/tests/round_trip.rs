@@ -10,8 +10,8 @@ use super::{directory, opened};
 use crate::model::{Digest, Reason, ReasonCode, ReleaseNumber, Sha, Slot, TargetName};
 use crate::release::Phase;
 use crate::store::record::{
-    Approval, AuditEvent, CiRecord, Condition, DriftFinding, JournalEntry, ManifestRecord,
-    NewRelease, ObservedRef, Pause, Pin, PlanRecord, QuarantineEntry, Section, StepState,
+    Approval, AuditEvent, CiRecord, Condition, DriftFinding, JournalEntry, ManifestRecord, NewRelease, ObservedRef,
+    Pause, Pin, PlanRecord, QuarantineEntry, Section, StepState,
 };
 use crate::store::sqlite::SqliteStore;
 use crate::store::{Store as _, contract};
@@ -80,11 +80,7 @@ impl Seeds {
     }
 
     fn reason(&self) -> Reason {
-        Reason {
-            code: self.code,
-            message: self.text(0),
-            evidence: self.maybe.clone(),
-        }
+        Reason { code: self.code, message: self.text(0), evidence: self.maybe.clone() }
     }
 
     fn pair(&self) -> Option<(String, Timestamp)> {
@@ -105,21 +101,11 @@ async fn controls(store: &SqliteStore, target: &TargetName, seeds: &Seeds) {
     store.put_observed_ref(target, &seen).await.expect("put");
     assert_eq!(store.observed_ref(target).await.expect("read"), Some(seen));
     let (by, note) = (seeds.text(0), seeds.text(1));
-    let pause = Pause {
-        by: by.clone(),
-        at,
-        note: note.clone(),
-    };
+    let pause = Pause { by: by.clone(), at, note: note.clone() };
     store.put_pause(target, Some(&pause)).await.expect("put");
     assert_eq!(store.pause(target).await.expect("read"), Some(pause));
     let tip = seeds.is_so.then_some(other);
-    let pin = Pin {
-        sha: sha.clone(),
-        tip,
-        by,
-        at,
-        note,
-    };
+    let pin = Pin { sha: sha.clone(), tip, by, at, note };
     store.put_pin(target, Some(&pin)).await.expect("put");
     assert_eq!(store.pin(target).await.expect("read"), Some(pin));
     let entry = QuarantineEntry {
@@ -134,13 +120,8 @@ async fn controls(store: &SqliteStore, target: &TargetName, seeds: &Seeds) {
     store.put_quarantine(&entry).await.expect("put");
     let all = store.quarantines(target).await.expect("read");
     assert!(all.contains(&entry), "{entry:?}");
-    let approval = Approval {
-        target: target.clone(),
-        plan_hash: seeds.text(2),
-        is_approved: seeds.is_so,
-        by: seeds.text(0),
-        at,
-    };
+    let approval =
+        Approval { target: target.clone(), plan_hash: seeds.text(2), is_approved: seeds.is_so, by: seeds.text(0), at };
     store.put_approval(&approval).await.expect("put");
     let found = store.approval(target, &approval.plan_hash).await;
     assert_eq!(found.expect("read"), Some(approval));
@@ -157,10 +138,7 @@ async fn releases(store: &SqliteStore, target: &TargetName, seeds: &Seeds) {
         difference: seeds.text(0),
     };
     store.put_plan(&plan).await.expect("put");
-    assert_eq!(
-        store.plan(&plan.id).await.expect("read").as_ref(),
-        Some(&plan)
-    );
+    assert_eq!(store.plan(&plan.id).await.expect("read").as_ref(), Some(&plan));
     let new = NewRelease {
         target: target.clone(),
         revision: seeds.shas[1].clone(),
@@ -176,10 +154,7 @@ async fn releases(store: &SqliteStore, target: &TargetName, seeds: &Seeds) {
     assert_eq!(begun.new, new);
     begun.phase = Phase::Stuck(seeds.reason());
     begun.ended_at = Some(later);
-    store
-        .put_phase(target, begun.number, &begun.phase, later)
-        .await
-        .expect("put");
+    store.put_phase(target, begun.number, &begun.phase, later).await.expect("put");
     let found = store.release(target, begun.number).await.expect("read");
     assert_eq!(found.as_ref(), Some(&begun));
     let entry = JournalEntry {
@@ -201,16 +176,9 @@ async fn facts(store: &SqliteStore, target: &TargetName, seeds: &Seeds) {
     let [since, looked_at] = seeds.times;
     let sha = seeds.shas[0].clone();
     let text = seeds.text(0);
-    let manifest = ManifestRecord {
-        digest: Digest::of(text.as_bytes()),
-        path: seeds.text(1),
-        text,
-    };
+    let manifest = ManifestRecord { digest: Digest::of(text.as_bytes()), path: seeds.text(1), text };
     store.put_manifest(&manifest).await.expect("put");
-    let found = store
-        .manifest(manifest.digest.as_str())
-        .await
-        .expect("read");
+    let found = store.manifest(manifest.digest.as_str()).await.expect("read");
     assert_eq!(found, Some(manifest));
     let ci = CiRecord {
         target: target.clone(),
@@ -223,13 +191,8 @@ async fn facts(store: &SqliteStore, target: &TargetName, seeds: &Seeds) {
     };
     store.put_ci(&ci).await.expect("put");
     assert_eq!(store.ci(target, &sha).await.expect("read"), Some(ci));
-    let condition = Condition {
-        kind: seeds.text(1),
-        is_true: seeds.is_so,
-        reason: seeds.text(2),
-        message: seeds.text(0),
-        since,
-    };
+    let condition =
+        Condition { kind: seeds.text(1), is_true: seeds.is_so, reason: seeds.text(2), message: seeds.text(0), since };
     if store.put_condition(target, &condition).await.expect("put") {
         let all = store.conditions(target).await.expect("read");
         assert!(all.contains(&condition), "{condition:?}");
