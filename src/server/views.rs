@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Reason, ReasonCode, ReleaseNumber, Sha, Slot, TargetName};
+use crate::model::{Fault, Reason, ReasonCode, ReleaseNumber, Sha, Slot, TargetName};
 use crate::release::Phase;
 use crate::store::record::{AuditEvent, CiRecord, Condition, JournalEntry, Pause, Pin, QuarantineEntry, ReleaseRecord};
 use crate::store::{Store, StoreError};
@@ -436,24 +436,32 @@ fn code(word: &str) -> Option<ReasonCode> {
 /// What a person can do about a reason.
 #[must_use]
 pub fn advice(code: ReasonCode, target: &TargetName) -> String {
-    use crate::model::Fault;
     let (project, name) = (&target.project, &target.target);
-    match code {
-        ReasonCode::Paused | ReasonCode::Pinned => format!("`trueup resume {project} {name}` lifts it"),
-        ReasonCode::NeedsApproval => "`trueup approve PLAN` or `trueup deny PLAN` decides".to_owned(),
-        ReasonCode::CiPending | ReasonCode::CiMissing | ReasonCode::CiCancelled | ReasonCode::CiRed => {
-            "look at the run; a re-run that turns green is taken up by itself".to_owned()
+    let lift = format!("`trueup resume {project} {name}` lifts it");
+    let wait = format!("`trueup status {project} {name}` says what it waits for");
+    let special = [
+        (ReasonCode::Paused, lift.as_str()),
+        (ReasonCode::Pinned, lift.as_str()),
+        (ReasonCode::NeedsApproval, "`trueup approve PLAN` or `trueup deny PLAN` decides"),
+        (ReasonCode::CiPending, CI_ADVICE),
+        (ReasonCode::CiMissing, CI_ADVICE),
+        (ReasonCode::CiCancelled, CI_ADVICE),
+        (ReasonCode::CiRed, CI_ADVICE),
+        (ReasonCode::Superseded, "nothing: the newer commit is taken care of"),
+        (ReasonCode::NotBuilt, "take the key out, or wait for a version that does it"),
+    ];
+    if let Some((_, advice)) = special.iter().find(|(known, _)| *known == code) {
+        return (*advice).to_owned();
+    }
+    match code.fault() {
+        Fault::Commit => format!(
+            "push a fix or `git revert` the commit; `trueup retry {project} {name}` tries the same commit again"
+        ),
+        Fault::Surroundings => {
+            format!("repair it; trueup tries again by itself, and `trueup retry {project} {name}` at once")
         }
-        ReasonCode::Superseded => "nothing: the newer commit is taken care of".to_owned(),
-        ReasonCode::NotBuilt => "take the key out, or wait for a version that does it".to_owned(),
-        other => match other.fault() {
-            Fault::Commit => format!(
-                "push a fix or `git revert` the commit; `trueup retry {project} {name}` tries the same commit again"
-            ),
-            Fault::Surroundings => {
-                format!("repair it; trueup tries again by itself, and `trueup retry {project} {name}` at once")
-            }
-            Fault::Decision => format!("`trueup status {project} {name}` says what it waits for"),
-        },
+        Fault::Decision => wait,
     }
 }
+
+const CI_ADVICE: &str = "look at the run; a re-run that turns green is taken up by itself";
