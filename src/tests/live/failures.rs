@@ -33,7 +33,7 @@ fn a_commit_that_fails_at_any_step_before_the_switch_changes_nothing() {
     let with_line = |line: &str| AppSpec { dockerfile: vec![line.to_owned()], ..good.clone() };
     let cases = [
         (with_line("VOLUME /data"), "ImageRefused", "VOLUME"),
-        (AppSpec { user: Some("0:0".to_owned()), ..good.clone() }, "ImageRefused", "user"),
+        (AppSpec { user: Some("0:0".to_owned()), ..good.clone() }, "ImageRefused", "is root"),
         (with_line("COPY nothing /"), "BuildFailed", "nothing"),
         (good.clone().with("start", "crash 7"), "CrashedAtStart", "crashing as told with code 7"),
         (AppSpec { command: vec!["/absent".to_owned()], ..good.clone() }, "CrashedAtStart", "/absent"),

@@ -12,6 +12,7 @@ mod app;
 #[expect(dead_code, reason = "shared with the unit tests, which use the rest")]
 #[path = "../git_http.rs"]
 mod git_http;
+#[expect(dead_code, reason = "shared with the unit tests, which use the rest")]
 #[path = "../git_repo.rs"]
 mod git_repo;
 #[expect(dead_code, reason = "shared with the unit tests, which use the rest")]

@@ -118,8 +118,7 @@ impl World {
         let repo = GitRepo::new(dir.path(), "shop");
         let project = app::unique("live-");
         let slots = [a, b];
-        let mut world =
-            Self { dir, project, repo, slots, options, http_port, admin_port, caddy: None, daemon: None };
+        let mut world = Self { dir, project, repo, slots, options, http_port, admin_port, caddy: None, daemon: None };
         assert!(world.engine().is_there(), "no engine at {}: run deploy/test.sh", world.options.engine.display());
         world.write_caddyfile();
         world.write_host();
