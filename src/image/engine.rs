@@ -30,20 +30,14 @@ impl EngineImages {
     /// Makes the adapter for the engine behind `socket`. Connects to nothing yet.
     #[must_use]
     pub fn new(socket: PathBuf) -> Self {
-        Self {
-            client: Client::new(socket),
-        }
+        Self { client: Client::new(socket) }
     }
 
     /// The image of a reference or id, as the engine has it; none when it is not there.
     async fn inspect(&self, reference: &str) -> Result<Option<ImageInspect>, ImageError> {
         let docker = self.client.docker().await?;
         let what = format!("inspect image {reference}");
-        Ok(optional(
-            self.client
-                .bounded(&what, READ_DEADLINE, docker.inspect_image(reference))
-                .await,
-        )?)
+        Ok(optional(self.client.bounded(&what, READ_DEADLINE, docker.inspect_image(reference)).await)?)
     }
 
     /// The id of the image behind the request's reference, once it keeps every rule.
@@ -68,10 +62,8 @@ fn judge(request: &ImageRequest, image: &ImageInspect) -> Result<ImageId, ImageE
     }
     let id = image.id.clone().unwrap_or_default();
     id.parse().map_err(|error| {
-        let text = format!(
-            "the engine gave image {} an id that is none: {error}; please report this",
-            request.reference
-        );
+        let text =
+            format!("the engine gave image {} an id that is none: {error}; please report this", request.reference);
         failure(ReasonCode::Bug, Class::Bug, text)
     })
 }
@@ -89,10 +81,7 @@ fn facts(image: &ImageInspect) -> ImageFacts {
 
 /// An error with its reason.
 fn failure(code: ReasonCode, class: Class, message: impl Into<String>) -> ImageError {
-    ImageError {
-        reason: Reason::new(code, message),
-        class,
-    }
+    ImageError { reason: Reason::new(code, message), class }
 }
 
 fn registry_is_not_built() -> ImageError {
@@ -126,24 +115,15 @@ impl Images for EngineImages {
         progress: Progress<'_>,
     ) -> Result<ImageId, ImageError> {
         if let Some(id) = self.find(request).await? {
-            progress(&format!(
-                "image {} is here as {}",
-                request.reference,
-                id.short()
-            ));
+            progress(&format!("image {} is here as {}", request.reference, id.short()));
             return Ok(id);
         }
         match (request.policy.from, context) {
-            (ImageFrom::Build, Some(context)) => {
-                build::build(self, request, context, progress).await
-            }
+            (ImageFrom::Build, Some(context)) => build::build(self, request, context, progress).await,
             (ImageFrom::Build, None) => Err(failure(
                 ReasonCode::Bug,
                 Class::Bug,
-                format!(
-                    "image {} was to be built without a context; please report this",
-                    request.reference
-                ),
+                format!("image {} was to be built without a context; please report this", request.reference),
             )),
             (ImageFrom::Local, _) => Err(missing(request)),
             (ImageFrom::Registry, _) => Err(registry_is_not_built()),

@@ -27,14 +27,8 @@ pub(super) struct ImageFacts {
 
 /// Every rule that the image breaks, one sentence with what to do for each.
 pub(super) fn broken(request: &ImageRequest, facts: &ImageFacts) -> Vec<String> {
-    let wanted = [
-        (LABEL_REVISION, request.revision.as_str()),
-        (LABEL_PROJECT, request.project.as_str()),
-    ];
-    let mut broken: Vec<String> = wanted
-        .iter()
-        .filter_map(|(name, value)| label(facts, name, value))
-        .collect();
+    let wanted = [(LABEL_REVISION, request.revision.as_str()), (LABEL_PROJECT, request.project.as_str())];
+    let mut broken: Vec<String> = wanted.iter().filter_map(|(name, value)| label(facts, name, value)).collect();
     if is_root(&facts.user) {
         broken.push(format!(
             "its USER is `{}`, which is root; set one that is not, for example `USER 20001:20001`",
@@ -53,25 +47,18 @@ pub(super) fn broken(request: &ImageRequest, facts: &ImageFacts) -> Vec<String> 
             facts.volumes.join(" ")
         ));
     }
-    let ours = facts
-        .labels
-        .keys()
-        .filter(|name| name.starts_with(OUR_PREFIX));
-    broken.extend(ours.map(|name| {
-        format!("it carries the label `{name}`, which only trueup sets on containers; remove it")
-    }));
+    let ours = facts.labels.keys().filter(|name| name.starts_with(OUR_PREFIX));
+    broken.extend(
+        ours.map(|name| format!("it carries the label `{name}`, which only trueup sets on containers; remove it")),
+    );
     broken
 }
 
 fn label(facts: &ImageFacts, name: &str, wanted: &str) -> Option<String> {
     match facts.labels.get(name) {
         Some(value) if value == wanted => None,
-        Some(value) => Some(format!(
-            "its label {name} is `{value}` and must be `{wanted}`; build it from that commit"
-        )),
-        None => Some(format!(
-            "its label {name} is missing and must be `{wanted}`; build it with that label"
-        )),
+        Some(value) => Some(format!("its label {name} is `{value}` and must be `{wanted}`; build it from that commit")),
+        None => Some(format!("its label {name} is missing and must be `{wanted}`; build it with that label")),
     }
 }
 
@@ -95,56 +82,26 @@ mod tests {
     }
 
     fn request() -> ImageRequest {
-        crate::tests::app::request(
-            "shop",
-            &"a".repeat(40),
-            crate::model::policy::ImageFrom::Local,
-        )
+        crate::tests::app::request("shop", &"a".repeat(40), crate::model::policy::ImageFrom::Local)
     }
 
     #[test]
     fn images_are_judged_as_their_cases_say() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/image/rules.json");
-        let cases: Vec<Case> =
-            serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let cases: Vec<Case> = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         for case in cases {
-            assert_eq!(
-                broken(&request(), &case.facts),
-                case.broken,
-                "{}",
-                case.name
-            );
+            assert_eq!(broken(&request(), &case.facts), case.broken, "{}", case.name);
         }
     }
 
     #[test]
     fn every_way_to_write_root_is_root() {
-        for user in [
-            "",
-            " ",
-            "root",
-            "root:root",
-            "root:20001",
-            "0",
-            "0:0",
-            "00",
-            "000:1000",
-            "+0",
-            "-0",
-            ":20001",
-            " root",
-        ] {
+        for user in
+            ["", " ", "root", "root:root", "root:20001", "0", "0:0", "00", "000:1000", "+0", "-0", ":20001", " root"]
+        {
             assert!(is_root(user), "`{user}`");
         }
-        for user in [
-            "20001",
-            "20001:20001",
-            "1000:0",
-            "app",
-            "app:root",
-            "rooty",
-            "01",
-        ] {
+        for user in ["20001", "20001:20001", "1000:0", "app", "app:root", "rooty", "01"] {
             assert!(!is_root(user), "`{user}`");
         }
     }

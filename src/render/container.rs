@@ -65,10 +65,7 @@ pub fn container(desired: &DesiredState, slot: Slot, instance: &str) -> Containe
 fn env(desired: &DesiredState, slot: Slot) -> BTreeMap<String, String> {
     let mut env = desired.policy.env.clone();
     env.insert("RELEASE_SHA".to_owned(), desired.revision.to_string());
-    env.insert(
-        "HUTA_PROJECT".to_owned(),
-        desired.target.project.to_string(),
-    );
+    env.insert("HUTA_PROJECT".to_owned(), desired.target.project.to_string());
     env.insert("HUTA_TARGET".to_owned(), desired.target.target.to_string());
     env.insert("HUTA_SLOT".to_owned(), slot.to_string());
     env
@@ -86,28 +83,20 @@ fn labels(desired: &DesiredState, slot: Slot, instance: &str) -> BTreeMap<String
 /// The two labels that say whose an object is.
 #[must_use]
 pub fn owner(target: &TargetName, instance: &str) -> BTreeMap<String, String> {
-    BTreeMap::from([
-        (LABEL_TARGET.to_owned(), target.to_string()),
-        (LABEL_INSTANCE.to_owned(), instance.to_owned()),
-    ])
+    BTreeMap::from([(LABEL_TARGET.to_owned(), target.to_string()), (LABEL_INSTANCE.to_owned(), instance.to_owned())])
 }
 
 /// The target's bridge.
 #[must_use]
 pub fn network(target: &TargetName, instance: &str) -> NetworkSpec {
-    NetworkSpec {
-        name: target.network(),
-        bridge: target.bridge(),
-        labels: owner(target, instance),
-    }
+    NetworkSpec { name: target.network(), bridge: target.bridge(), labels: owner(target, instance) }
 }
 
 /// The same container with its release's number in a label, from which an empty store can be
 /// rebuilt (ruling 3).
 #[must_use]
 pub fn with_release(mut spec: ContainerSpec, number: ReleaseNumber) -> ContainerSpec {
-    spec.labels
-        .insert(LABEL_RELEASE.to_owned(), number.to_string());
+    spec.labels.insert(LABEL_RELEASE.to_owned(), number.to_string());
     spec
 }
 
@@ -124,17 +113,9 @@ pub fn text(spec: &ContainerSpec) -> String {
     };
     line("name", &spec.name);
     line("image", &spec.image);
-    line(
-        "image id",
-        spec.image_id
-            .as_ref()
-            .map_or("not pinned yet", |id| id.as_str()),
-    );
+    line("image id", spec.image_id.as_ref().map_or("not pinned yet", |id| id.as_str()));
     line("user", &spec.user);
-    line(
-        "read-only root",
-        if spec.read_only_root { "yes" } else { "no" },
-    );
+    line("read-only root", if spec.read_only_root { "yes" } else { "no" });
     line("capabilities dropped", &spec.cap_drop.join(" "));
     line("security", &spec.security_opt.join(" "));
     line("memory", &format!("{} bytes", spec.memory_bytes));
@@ -145,10 +126,7 @@ pub fn text(spec: &ContainerSpec) -> String {
     }
     line("network", &spec.network);
     line("dns", &spec.dns.join(" "));
-    let port = format!(
-        "127.0.0.1:{} to {}/tcp",
-        spec.host_port, spec.container_port
-    );
+    let port = format!("127.0.0.1:{} to {}/tcp", spec.host_port, spec.container_port);
     line("port", &port);
     for (name, value) in &spec.env {
         line(&format!("env {}", one_line(name)), value);
@@ -164,20 +142,12 @@ fn cpus(nano: u64) -> String {
     let whole = nano / 1_000_000_000;
     let rest = format!("{:09}", nano % 1_000_000_000);
     let rest = rest.trim_end_matches('0');
-    if rest.is_empty() {
-        whole.to_string()
-    } else {
-        format!("{whole}.{rest}")
-    }
+    if rest.is_empty() { whole.to_string() } else { format!("{whole}.{rest}") }
 }
 
 fn one_line(text: &str) -> String {
     let escape = |c: char| {
-        if c.is_control() {
-            c.escape_default().to_string()
-        } else {
-            c.to_string()
-        }
+        if c.is_control() { c.escape_default().to_string() } else { c.to_string() }
     };
     text.chars().map(escape).collect()
 }
@@ -187,10 +157,7 @@ mod tests {
     use super::*;
 
     fn desired() -> DesiredState {
-        let path = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/testdata/render/container/desired.json"
-        );
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/render/container/desired.json");
         serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
     }
 
@@ -210,10 +177,7 @@ mod tests {
     #[test]
     fn the_contracts_variables_win_over_the_registrys() {
         let mut desired = desired();
-        desired
-            .policy
-            .env
-            .insert("RELEASE_SHA".to_owned(), "mine".to_owned());
+        desired.policy.env.insert("RELEASE_SHA".to_owned(), "mine".to_owned());
         let spec = container(&desired, Slot::A, "host-1");
         assert_eq!(spec.env["RELEASE_SHA"], desired.revision.as_str());
     }
@@ -229,13 +193,9 @@ mod tests {
     #[test]
     fn a_value_never_makes_a_second_line() {
         let mut spec = container(&desired(), Slot::A, "host-1");
-        spec.env
-            .insert("X".to_owned(), "one\nlabel y: two\u{1b}[31m".to_owned());
+        spec.env.insert("X".to_owned(), "one\nlabel y: two\u{1b}[31m".to_owned());
         let text = text(&spec);
-        assert!(
-            text.contains("env X: one\\nlabel y: two\\u{1b}[31m\n"),
-            "{text}"
-        );
+        assert!(text.contains("env X: one\\nlabel y: two\\u{1b}[31m\n"), "{text}");
     }
 
     #[test]

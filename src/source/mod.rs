@@ -72,18 +72,18 @@ pub trait Source: Send + Sync {
     ///
     /// # Errors
     /// [`SourceError`] when the tree cannot be read or is too large.
-    async fn export(
-        &self,
-        repo: &Repository,
-        sha: &Sha,
-        export: &Export<'_>,
-    ) -> Result<PathBuf, SourceError>;
+    async fn export(&self, repo: &Repository, sha: &Sha, export: &Export<'_>) -> Result<PathBuf, SourceError>;
 
     /// Says whether `old` is `new` or an ancestor of it, deepening the mirror as needed.
     ///
     /// # Errors
     /// [`SourceError`] when the remote did not answer.
-    async fn ancestry(&self, repo: &Repository, branch: &BranchName, pair: (&Sha, &Sha)) -> Result<Ancestry, SourceError>;
+    async fn ancestry(
+        &self,
+        repo: &Repository,
+        branch: &BranchName,
+        pair: (&Sha, &Sha),
+    ) -> Result<Ancestry, SourceError>;
 }
 
 /// What part of a tree to write where.
@@ -155,7 +155,12 @@ pub trait Checks: Send + Sync {
     ///
     /// # Errors
     /// [`SourceError`] when GitHub did not answer or refuses.
-    async fn runs(&self, repo: &Repository, workflow: &str, commit: (&BranchName, &Sha)) -> Result<CiFacts, SourceError>;
+    async fn runs(
+        &self,
+        repo: &Repository,
+        workflow: &str,
+        commit: (&BranchName, &Sha),
+    ) -> Result<CiFacts, SourceError>;
 }
 
 /// Why a source gave nothing.

@@ -66,32 +66,14 @@ pub(crate) struct RepoFile {
 
 /// `Dockerfile`, `server` and `behaviour.conf`: all that the image needs, at the root of a repository.
 pub(crate) fn context(spec: &AppSpec) -> Vec<RepoFile> {
-    let mut lines = vec![
-        "FROM scratch".to_owned(),
-        "COPY server behaviour.conf /".to_owned(),
-    ];
+    let mut lines = vec!["FROM scratch".to_owned(), "COPY server behaviour.conf /".to_owned()];
     lines.extend(spec.user.iter().map(|user| format!("USER {user}")));
     lines.extend(spec.dockerfile.iter().cloned());
-    lines.push(format!(
-        "CMD {}",
-        serde_json::to_string(&spec.command).unwrap()
-    ));
-    let file = |path: &str, bytes: Vec<u8>, mode: u32| RepoFile {
-        path: path.to_owned(),
-        bytes,
-        mode,
-    };
+    lines.push(format!("CMD {}", serde_json::to_string(&spec.command).unwrap()));
+    let file = |path: &str, bytes: Vec<u8>, mode: u32| RepoFile { path: path.to_owned(), bytes, mode };
     vec![
-        file(
-            "Dockerfile",
-            format!("{}\n", lines.join("\n")).into_bytes(),
-            0o644,
-        ),
-        file(
-            "behaviour.conf",
-            format!("{}\n", spec.behaviour.join("\n")).into_bytes(),
-            0o644,
-        ),
+        file("Dockerfile", format!("{}\n", lines.join("\n")).into_bytes(), 0o644),
+        file("behaviour.conf", format!("{}\n", spec.behaviour.join("\n")).into_bytes(), 0o644),
         file("server", binary().to_vec(), 0o755),
     ]
 }
@@ -104,15 +86,10 @@ pub(crate) fn archive(files: &[RepoFile], directory: &Path) -> BuildContext {
         let mut header = tar::Header::new_gnu();
         header.set_size(u64::try_from(file.bytes.len()).unwrap());
         header.set_mode(file.mode);
-        builder
-            .append_data(&mut header, &file.path, file.bytes.as_slice())
-            .unwrap();
+        builder.append_data(&mut header, &file.path, file.bytes.as_slice()).unwrap();
     }
     builder.finish().unwrap();
-    BuildContext {
-        archive,
-        dockerfile: "Dockerfile".to_owned(),
-    }
+    BuildContext { archive, dockerfile: "Dockerfile".to_owned() }
 }
 
 /// A request for an image of this project and commit.
@@ -129,12 +106,7 @@ pub(crate) fn request(project: &str, sha: &str, from: ImageFrom) -> ImageRequest
         reference: format!("huta-build/{project}:{}", revision.short()),
         revision,
         project: project.to_owned(),
-        policy: ImagePolicy {
-            from,
-            repository: None,
-            credential: None,
-            build,
-        },
+        policy: ImagePolicy { from, repository: None, credential: None, build },
         dockerfile: "Dockerfile".parse().unwrap(),
         context: ".".parse().unwrap(),
     }
@@ -146,22 +118,12 @@ pub(crate) async fn image(spec: &AppSpec, project: &str, sha: &str) -> ImageId {
     let directory = tempfile::tempdir().unwrap();
     let context = archive(&context(spec), directory.path());
     let images = EngineImages::new(SOCKET.into());
-    images
-        .prepare(
-            &request(project, sha, ImageFrom::Build),
-            Some(&context),
-            &|_line| {},
-        )
-        .await
-        .unwrap()
+    images.prepare(&request(project, sha, ImageFrom::Build), Some(&context), &|_line| {}).await.unwrap()
 }
 
 /// Removes every tag of the project's images that no container uses.
 pub(crate) async fn forget_images(project: &str) {
-    EngineImages::new(SOCKET.into())
-        .prune(&format!("huta-build/{project}"), &[])
-        .await
-        .unwrap();
+    EngineImages::new(SOCKET.into()).prune(&format!("huta-build/{project}"), &[]).await.unwrap();
 }
 
 /// Fails with what to do when there is no engine.
@@ -175,13 +137,7 @@ pub(crate) fn require_engine() {
 
 /// Runs a future to its end on a thread and runtime of its own: for cleaning up in `Drop`.
 pub(crate) fn block_on(work: impl Future<Output = ()> + Send + 'static) {
-    let run = || {
-        tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap()
-            .block_on(work)
-    };
+    let run = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work);
     let done = std::thread::spawn(run).join();
     if !std::thread::panicking() {
         done.unwrap();
@@ -204,12 +160,7 @@ pub(crate) fn unique(prefix: &str) -> String {
     use std::sync::atomic::{AtomicU64, Ordering};
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let seed = tempfile::Builder::new()
-        .tempfile()
-        .unwrap()
-        .path()
-        .to_string_lossy()
-        .into_owned();
+    let seed = tempfile::Builder::new().tempfile().unwrap().path().to_string_lossy().into_owned();
     let hash = Digest::of(format!("{seed} {} {count}", std::process::id()).as_bytes());
     format!("{prefix}{}", hash.prefix(8))
 }
@@ -237,36 +188,19 @@ pub(crate) fn compiled() -> PathBuf {
     let digest = Digest::of(&std::fs::read(source).unwrap());
     // The test binary lies in `<target>/<profile>/deps`.
     let this = std::env::current_exe().unwrap();
-    let directory = this
-        .parent()
-        .and_then(Path::parent)
-        .unwrap()
-        .join("test-app");
+    let directory = this.parent().and_then(Path::parent).unwrap().join("test-app");
     let done = directory.join(format!("server-{}", digest.prefix(16)));
     if !done.exists() {
         std::fs::create_dir_all(&directory).unwrap();
         let partial = directory.join(unique("partial-"));
         let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
         let output = Command::new(rustc)
-            .args([
-                "--edition",
-                "2024",
-                "-O",
-                "-C",
-                "target-feature=+crt-static",
-                "-C",
-                "strip=symbols",
-                "-o",
-            ])
+            .args(["--edition", "2024", "-O", "-C", "target-feature=+crt-static", "-C", "strip=symbols", "-o"])
             .arg(&partial)
             .arg(source)
             .output()
             .unwrap();
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         // Another test run may have made it meanwhile: the content is the same.
         std::fs::rename(partial, &done).unwrap();
     }

@@ -51,10 +51,7 @@ pub(super) async fn build(
                  `[image] build_timeout` in the registry file",
                 request.reference, policy.timeout_seconds
             );
-            return Err(with_output(
-                failure(ReasonCode::BuildFailed, Class::Stalled, text),
-                &output,
-            ));
+            return Err(with_output(failure(ReasonCode::BuildFailed, Class::Stalled, text), &output));
         }
     }
     finish(images, request, &output).await
@@ -62,31 +59,17 @@ pub(super) async fn build(
 
 /// Reads back what was made; an image that breaks a rule is untagged again, so that another try
 /// builds anew instead of finding it.
-async fn finish(
-    images: &EngineImages,
-    request: &ImageRequest,
-    output: &Output<'_>,
-) -> Result<ImageId, ImageError> {
+async fn finish(images: &EngineImages, request: &ImageRequest, output: &Output<'_>) -> Result<ImageId, ImageError> {
     let Some(image) = images.inspect(&request.reference).await? else {
-        let text = format!(
-            "the engine said that it built {}, and has no such image; it is built again",
-            request.reference
-        );
-        return Err(with_output(
-            failure(ReasonCode::EngineUnavailable, Class::Transient, text),
-            output,
-        ));
+        let text =
+            format!("the engine said that it built {}, and has no such image; it is built again", request.reference);
+        return Err(with_output(failure(ReasonCode::EngineUnavailable, Class::Transient, text), output));
     };
     let judged = judge(request, &image);
     if judged.is_err() {
         let docker = images.client.docker().await?;
         let call = docker.remove_image(&request.reference, None::<RemoveImageOptions>, None);
-        optional(
-            images
-                .client
-                .bounded("untag a refused image", WRITE_DEADLINE, call)
-                .await,
-        )?;
+        optional(images.client.bounded("untag a refused image", WRITE_DEADLINE, call).await)?;
     }
     judged
 }
@@ -100,16 +83,10 @@ async fn check_bounds(policy: &BuildPolicy, context: &BuildContext) -> Result<()
         return Err(failure(ReasonCode::BuildFailed, Class::Stalled, text));
     }
     if policy.network != "none" && policy.network != "default" {
-        let text = format!(
-            "`[image] build_network` is `{}`; use `none` or `default`",
-            policy.network
-        );
+        let text = format!("`[image] build_network` is `{}`; use `none` or `default`", policy.network);
         return Err(failure(ReasonCode::ConfigInvalid, Class::Stalled, text));
     }
-    let size = tokio::fs::metadata(&context.archive)
-        .await
-        .map_err(|error| unreadable(&context.archive, &error))?
-        .len();
+    let size = tokio::fs::metadata(&context.archive).await.map_err(|error| unreadable(&context.archive, &error))?.len();
     if size > policy.context_limit_bytes {
         let text = format!(
             "the build context has {size} bytes, and `[image] build_context_limit` allows {}. Keep large files out of \
@@ -127,10 +104,8 @@ fn is_inside(path: &str) -> bool {
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> ImageError {
-    let text = format!(
-        "the build context {} cannot be read: {error}; it is made again at the next try",
-        path.display()
-    );
+    let text =
+        format!("the build context {} cannot be read: {error}; it is made again at the next try", path.display());
     failure(ReasonCode::StoreUnavailable, Class::Transient, text)
 }
 
@@ -160,16 +135,10 @@ async fn run_once(
     context: &BuildContext,
     output: &mut Output<'_>,
 ) -> Result<(), ImageError> {
-    let docker = bounded_memory(
-        images.client.docker().await?,
-        request.policy.build.memory_bytes,
-    );
-    let file = tokio::fs::File::open(&context.archive)
-        .await
-        .map_err(|error| unreadable(&context.archive, &error))?;
+    let docker = bounded_memory(images.client.docker().await?, request.policy.build.memory_bytes);
+    let file = tokio::fs::File::open(&context.archive).await.map_err(|error| unreadable(&context.archive, &error))?;
     let body = body_try_stream(ReaderStream::new(file));
-    let mut stream =
-        std::pin::pin!(docker.build_image(options(request, context), None, Some(body)));
+    let mut stream = std::pin::pin!(docker.build_image(options(request, context), None, Some(body)));
     while let Some(part) = stream.next().await {
         match part {
             Ok(info) => output.take(info),
@@ -194,10 +163,7 @@ fn options(request: &ImageRequest, context: &BuildContext) -> BuildImageOptions 
         forcerm: true,
         cpuperiod: Some(CPU_PERIOD_MICROS),
         cpuquota: Some(i32::try_from(quota).unwrap_or(i32::MAX)),
-        buildargs: Some(HashMap::from([(
-            "RELEASE_SHA".to_owned(),
-            revision.clone(),
-        )])),
+        buildargs: Some(HashMap::from([("RELEASE_SHA".to_owned(), revision.clone())])),
         labels: Some(HashMap::from([
             (LABEL_REVISION.to_owned(), revision),
             (LABEL_PROJECT.to_owned(), request.project.clone()),
@@ -211,10 +177,7 @@ fn options(request: &ImageRequest, context: &BuildContext) -> BuildImageOptions 
 /// Adds the memory bound to the query: bollard's own option has 32 bits and ends below 2 GiB.
 fn bounded_memory(docker: Docker, memory_bytes: u64) -> Docker {
     docker.with_request_modifier(move |mut request| {
-        let bound = format!(
-            "{}&memory={memory_bytes}&memswap={memory_bytes}",
-            request.uri()
-        );
+        let bound = format!("{}&memory={memory_bytes}&memswap={memory_bytes}", request.uri());
         if request.uri().query().is_some()
             && let Ok(uri) = bound.parse::<Uri>()
         {
@@ -229,9 +192,7 @@ fn build_failed(images: &EngineImages, request: &ImageRequest, error: Error) -> 
     let (message, is_output) = if let Error::DockerStreamError { error } = error {
         (error, true)
     } else {
-        let call = images
-            .client
-            .failed(&format!("build {}", request.reference), error);
+        let call = images.client.failed(&format!("build {}", request.reference), error);
         if call.status.is_none() {
             return call.into();
         }
@@ -273,20 +234,14 @@ fn build_failed(images: &EngineImages, request: &ImageRequest, error: Error) -> 
         Kind::Engine | Kind::Commit => failure(
             ReasonCode::EngineUnavailable,
             Class::Transient,
-            format!(
-                "the engine did not build {reference}: {message}. It is asked again by itself; its log says more"
-            ),
+            format!("the engine did not build {reference}: {message}. It is asked again by itself; its log says more"),
         ),
     }
 }
 
 /// The engine's words for layers and images that went away while it built on them. **[M]**
-const ENGINE_LOST: &[&str] = &[
-    "failed to get digest",
-    "layer does not exist",
-    "no such image: sha256:",
-    "unknown parent image",
-];
+const ENGINE_LOST: &[&str] =
+    &["failed to get digest", "layer does not exist", "no such image: sha256:", "unknown parent image"];
 
 /// What a builder's error is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -304,25 +259,14 @@ fn kind(message: &str) -> Kind {
     // What a RUN line did is the commit's own, whatever words it printed.
     if text.starts_with("the command ") {
         Kind::Commit
-    } else if has(&[
-        "legacy builder",
-        "classic builder",
-        "builder version 1 is not",
-        "unsupported builder",
-    ]) {
+    } else if has(&["legacy builder", "classic builder", "builder version 1 is not", "unsupported builder"]) {
         Kind::NoBuilder
     } else if has(ENGINE_LOST) {
         Kind::Engine
     } else if has(&["no space left on device", "disk quota exceeded"]) {
         Kind::DiskFull
-    } else if has(&[
-        "toomanyrequests",
-        "dial tcp",
-        "i/o timeout",
-        "tls handshake",
-        "get \"https://",
-        "head \"https://",
-    ]) {
+    } else if has(&["toomanyrequests", "dial tcp", "i/o timeout", "tls handshake", "get \"https://", "head \"https://"])
+    {
         Kind::BaseImage
     } else {
         Kind::Commit
@@ -336,34 +280,16 @@ mod tests {
     #[test]
     fn the_engines_words_say_whose_fault_a_failed_build_is() {
         for (message, expected) in [
-            (
-                "The command '/bin/sh -c make' returned a non-zero code: 2",
-                Kind::Commit,
-            ),
-            (
-                "The command '/bin/sh -c echo no space left on device; false' returned a non-zero code: 1",
-                Kind::Commit,
-            ),
-            (
-                "dockerfile parse error line 1: unknown instruction: FRMO",
-                Kind::Commit,
-            ),
-            (
-                "the --mount option requires BuildKit. Refer to https://docs.docker.com/go/buildkit/",
-                Kind::Commit,
-            ),
-            (
-                "write /var/lib/docker/tmp/x: no space left on device",
-                Kind::DiskFull,
-            ),
+            ("The command '/bin/sh -c make' returned a non-zero code: 2", Kind::Commit),
+            ("The command '/bin/sh -c echo no space left on device; false' returned a non-zero code: 1", Kind::Commit),
+            ("dockerfile parse error line 1: unknown instruction: FRMO", Kind::Commit),
+            ("the --mount option requires BuildKit. Refer to https://docs.docker.com/go/buildkit/", Kind::Commit),
+            ("write /var/lib/docker/tmp/x: no space left on device", Kind::DiskFull),
             (
                 "Get \"https://registry-1.docker.io/v2/\": dial tcp: lookup registry-1.docker.io: no such host",
                 Kind::BaseImage,
             ),
-            (
-                "toomanyrequests: You have reached your pull rate limit",
-                Kind::BaseImage,
-            ),
+            ("toomanyrequests: You have reached your pull rate limit", Kind::BaseImage),
             (
                 "failed to get digest sha256:614c: open /var/lib/docker/image/overlay2/imagedb/content/sha256/614c: no such file",
                 Kind::Engine,

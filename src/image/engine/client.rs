@@ -40,31 +40,20 @@ pub(super) struct CallError {
 
 impl Client {
     pub(super) fn new(socket: PathBuf) -> Self {
-        Self {
-            socket,
-            docker: Mutex::new(None),
-        }
+        Self { socket, docker: Mutex::new(None) }
     }
 
     /// The negotiated client (ruling 42).
     pub(super) async fn docker(&self) -> Result<Docker, CallError> {
-        let known = self
-            .docker
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let known = self.docker.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(docker) = known {
             return Ok(docker);
         }
         let socket = self.socket.to_string_lossy();
         let connect = async {
-            Docker::connect_with_unix(&socket, CLIENT_TIMEOUT_SECONDS, API_DEFAULT_VERSION)?
-                .negotiate_version()
-                .await
+            Docker::connect_with_unix(&socket, CLIENT_TIMEOUT_SECONDS, API_DEFAULT_VERSION)?.negotiate_version().await
         };
-        let docker = self
-            .bounded("agree on an API version", READ_DEADLINE, connect)
-            .await?;
+        let docker = self.bounded("agree on an API version", READ_DEADLINE, connect).await?;
         *self.docker.lock().unwrap_or_else(PoisonError::into_inner) = Some(docker.clone());
         Ok(docker)
     }
@@ -79,41 +68,25 @@ impl Client {
         match tokio::time::timeout(deadline, call).await {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(error)) => Err(self.failed(what, error)),
-            Err(_elapsed) => {
-                Err(self.silent(what, format!("no answer within {} s", deadline.as_secs())))
-            }
+            Err(_elapsed) => Err(self.silent(what, format!("no answer within {} s", deadline.as_secs()))),
         }
     }
 
     /// What became of one call.
     pub(super) fn failed(&self, what: &str, error: Error) -> CallError {
-        let Error::DockerResponseServerError {
-            status_code,
-            message,
-        } = error
-        else {
+        let Error::DockerResponseServerError { status_code, message } = error else {
             return self.silent(what, error.to_string());
         };
         // An engine that was replaced by one of another API version.
         if message.contains("client version") {
             self.forget();
         }
-        CallError {
-            what: what.to_owned(),
-            socket: self.socket.clone(),
-            status: Some(status_code),
-            message,
-        }
+        CallError { what: what.to_owned(), socket: self.socket.clone(), status: Some(status_code), message }
     }
 
     fn silent(&self, what: &str, message: String) -> CallError {
         self.forget();
-        CallError {
-            what: what.to_owned(),
-            socket: self.socket.clone(),
-            status: None,
-            message,
-        }
+        CallError { what: what.to_owned(), socket: self.socket.clone(), status: None, message }
     }
 
     fn forget(&self) {
@@ -132,12 +105,7 @@ pub(super) fn optional<T>(result: Result<T, CallError>) -> Result<Option<T>, Cal
 
 impl From<CallError> for ImageError {
     fn from(error: CallError) -> Self {
-        let CallError {
-            what,
-            socket,
-            message,
-            ..
-        } = error;
+        let CallError { what, socket, message, .. } = error;
         let socket = socket.display();
         let text = format!(
             "the Docker engine at {socket} did not {what}: {message}. Nothing was concluded from it; check that the engine \

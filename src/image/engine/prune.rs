@@ -15,41 +15,18 @@ use crate::model::{Class, ReasonCode};
 const PREFIX: &str = "huta-build/";
 
 /// Untags; gives the tags removed, sorted.
-pub(super) async fn prune(
-    client: &Client,
-    repository: &str,
-    keep: &[String],
-) -> Result<Vec<String>, ImageError> {
+pub(super) async fn prune(client: &Client, repository: &str, keep: &[String]) -> Result<Vec<String>, ImageError> {
     if !repository.strip_prefix(PREFIX).is_some_and(is_label) {
-        let text = format!(
-            "`{repository}` was to be pruned, and only `{PREFIX}<project>` ever is; please report this"
-        );
+        let text = format!("`{repository}` was to be pruned, and only `{PREFIX}<project>` ever is; please report this");
         return Err(failure(ReasonCode::Bug, Class::Bug, text));
     }
     let docker = client.docker().await?;
     let filters = HashMap::from([("reference".to_owned(), vec![repository.to_owned()])]);
-    let options = ListImagesOptions {
-        filters: Some(filters),
-        ..ListImagesOptions::default()
-    };
-    let images = client
-        .bounded(
-            "list the images",
-            READ_DEADLINE,
-            docker.list_images(Some(options)),
-        )
-        .await?;
-    let options = ListContainersOptions {
-        all: true,
-        ..ListContainersOptions::default()
-    };
-    let containers = client
-        .bounded(
-            "list the containers",
-            READ_DEADLINE,
-            docker.list_containers(Some(options)),
-        )
-        .await?;
+    let options = ListImagesOptions { filters: Some(filters), ..ListImagesOptions::default() };
+    let images = client.bounded("list the images", READ_DEADLINE, docker.list_images(Some(options))).await?;
+    let options = ListContainersOptions { all: true, ..ListContainersOptions::default() };
+    let containers =
+        client.bounded("list the containers", READ_DEADLINE, docker.list_containers(Some(options))).await?;
     let mut removed = Vec::new();
     for tag in superfluous(repository, keep, &images, &containers) {
         let reference = format!("{repository}:{tag}");
@@ -94,11 +71,7 @@ mod tests {
 
     fn image(id: &str, tags: &[&str]) -> ImageSummary {
         let repo_tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
-        ImageSummary {
-            id: id.to_owned(),
-            repo_tags,
-            ..ImageSummary::default()
-        }
+        ImageSummary { id: id.to_owned(), repo_tags, ..ImageSummary::default() }
     }
 
     #[test]
@@ -108,26 +81,15 @@ mod tests {
             image("sha256:2", &["huta-build/shop:kept", "other:x"]),
             image("sha256:3", &["huta-build/shop:running"]),
             image("sha256:4", &["huta-build/shop:running-by-name"]),
-            image(
-                "sha256:5",
-                &["huta-build/shop2:old", "huta-build/shop:twice"],
-            ),
+            image("sha256:5", &["huta-build/shop2:old", "huta-build/shop:twice"]),
             image("sha256:6", &[]),
         ];
-        let by_id = ContainerSummary {
-            image_id: Some("sha256:3".to_owned()),
-            ..ContainerSummary::default()
-        };
+        let by_id = ContainerSummary { image_id: Some("sha256:3".to_owned()), ..ContainerSummary::default() };
         let by_name = ContainerSummary {
             image: Some("huta-build/shop:running-by-name".to_owned()),
             ..ContainerSummary::default()
         };
-        let gone = superfluous(
-            "huta-build/shop",
-            &["kept".to_owned()],
-            &images,
-            &[by_id, by_name],
-        );
+        let gone = superfluous("huta-build/shop", &["kept".to_owned()], &images, &[by_id, by_name]);
         assert_eq!(gone.into_iter().collect::<Vec<_>>(), ["old", "twice"]);
     }
 }

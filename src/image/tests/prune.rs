@@ -1,23 +1,14 @@
 //! Live: untagging.
 
 use bollard::models::ContainerCreateBody;
-use bollard::query_parameters::{
-    CreateContainerOptions, RemoveContainerOptions, RemoveImageOptions, TagImageOptions,
-};
+use bollard::query_parameters::{CreateContainerOptions, RemoveContainerOptions, RemoveImageOptions, TagImageOptions};
 
 use super::*;
 
 /// A container of the image that never started.
 async fn use_image(docker: &Docker, id: &ImageId) -> String {
-    let body = ContainerCreateBody {
-        image: Some(id.to_string()),
-        ..ContainerCreateBody::default()
-    };
-    docker
-        .create_container(None::<CreateContainerOptions>, body)
-        .await
-        .unwrap()
-        .id
+    let body = ContainerCreateBody { image: Some(id.to_string()), ..ContainerCreateBody::default() };
+    docker.create_container(None::<CreateContainerOptions>, body).await.unwrap().id
 }
 
 #[tokio::test]
@@ -33,26 +24,12 @@ async fn pruning_untags_what_is_neither_kept_nor_used_and_nothing_else() {
     let docker = docker().await;
     let container = use_image(&docker, &used_id).await;
     let other = app::unique("other-");
-    let options = TagImageOptions {
-        repo: Some(other.clone()),
-        tag: Some("x".to_owned()),
-    };
-    docker
-        .tag_image(old_id.as_str(), Some(options))
-        .await
-        .unwrap();
+    let options = TagImageOptions { repo: Some(other.clone()), tag: Some("x".to_owned()) };
+    docker.tag_image(old_id.as_str(), Some(options)).await.unwrap();
 
     let repository = format!("huta-build/{}", bench.project);
-    let removed = bench
-        .images
-        .prune(&repository, std::slice::from_ref(&kept))
-        .await
-        .unwrap();
-    let again = bench
-        .images
-        .prune(&repository, std::slice::from_ref(&kept))
-        .await
-        .unwrap();
+    let removed = bench.images.prune(&repository, std::slice::from_ref(&kept)).await.unwrap();
+    let again = bench.images.prune(&repository, std::slice::from_ref(&kept)).await.unwrap();
     let is_there = async |reference: String| docker.inspect_image(&reference).await.is_ok();
     let mut seen = Vec::new();
     for tag in [&used, &kept, &old] {
@@ -60,34 +37,17 @@ async fn pruning_untags_what_is_neither_kept_nor_used_and_nothing_else() {
     }
     seen.push(is_there(format!("{other}:x")).await);
 
-    docker
-        .remove_container(&container, None::<RemoveContainerOptions>)
-        .await
-        .unwrap();
-    docker
-        .remove_image(&format!("{other}:x"), None::<RemoveImageOptions>, None)
-        .await
-        .unwrap();
+    docker.remove_container(&container, None::<RemoveContainerOptions>).await.unwrap();
+    docker.remove_image(&format!("{other}:x"), None::<RemoveImageOptions>, None).await.unwrap();
     assert_eq!(removed, [old]);
     assert_eq!(again, Vec::<String>::new());
-    assert_eq!(
-        seen,
-        [true, true, false, true],
-        "used, kept, old, and the old one's tag elsewhere"
-    );
+    assert_eq!(seen, [true, true, false, true], "used, kept, old, and the old one's tag elsewhere");
 }
 
 #[tokio::test]
 async fn pruning_refuses_every_other_repository() {
     let images = EngineImages::new(app::SOCKET.into());
-    for repository in [
-        "",
-        "huta-build",
-        "huta-build/",
-        "nginx",
-        "huta-build/a/b",
-        "huta-build/*",
-    ] {
+    for repository in ["", "huta-build", "huta-build/", "nginx", "huta-build/a/b", "huta-build/*"] {
         let error = images.prune(repository, &[]).await.unwrap_err();
         assert_eq!(error.class, Class::Bug, "{repository}");
     }

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use bollard::models::{
-    ContainerConfig, ContainerCreateBody, ContainerInspectResponse, HostConfig, PortBinding,
-    RestartPolicy, RestartPolicyNameEnum,
+    ContainerConfig, ContainerCreateBody, ContainerInspectResponse, HostConfig, PortBinding, RestartPolicy,
+    RestartPolicyNameEnum,
 };
 
 use crate::model::Slot;
@@ -32,19 +32,11 @@ pub(super) fn create(spec: &ContainerSpec) -> ContainerCreateBody {
     let variables: Vec<&str> = spec.env.keys().map(String::as_str).collect();
     labels.insert(LABEL_VARIABLES.to_owned(), variables.join(","));
     labels.insert(LABEL_IMAGE.to_owned(), spec.image.clone());
-    let image = spec
-        .image_id
-        .as_ref()
-        .map_or(spec.image.as_str(), |id| id.as_str());
+    let image = spec.image_id.as_ref().map_or(spec.image.as_str(), |id| id.as_str());
     ContainerCreateBody {
         image: Some(image.to_owned()),
         user: Some(spec.user.clone()),
-        env: Some(
-            spec.env
-                .iter()
-                .map(|(name, value)| format!("{name}={value}"))
-                .collect(),
-        ),
+        env: Some(spec.env.iter().map(|(name, value)| format!("{name}={value}")).collect()),
         labels: Some(labels),
         exposed_ports: Some(vec![port_key(spec.container_port)]),
         host_config: Some(host_config(spec)),
@@ -57,10 +49,7 @@ fn port_key(port: u16) -> String {
 }
 
 fn host_config(spec: &ContainerSpec) -> HostConfig {
-    let binding = PortBinding {
-        host_ip: Some(LOOPBACK.to_owned()),
-        host_port: Some(spec.host_port.to_string()),
-    };
+    let binding = PortBinding { host_ip: Some(LOOPBACK.to_owned()), host_port: Some(spec.host_port.to_string()) };
     HostConfig {
         memory: Some(signed(spec.memory_bytes)),
         // Equal to `memory`: no swap on top of it.
@@ -73,10 +62,7 @@ fn host_config(spec: &ContainerSpec) -> HostConfig {
         tmpfs: Some(spec.tmpfs.clone().into_iter().collect()),
         dns: Some(spec.dns.clone()),
         network_mode: Some(spec.network.clone()),
-        port_bindings: Some(HashMap::from([(
-            port_key(spec.container_port),
-            Some(vec![binding]),
-        )])),
+        port_bindings: Some(HashMap::from([(port_key(spec.container_port), Some(vec![binding]))])),
         restart_policy: Some(restart(false)),
         ..HostConfig::default()
     }
@@ -84,23 +70,13 @@ fn host_config(spec: &ContainerSpec) -> HostConfig {
 
 /// `unless-stopped` or none.
 pub(super) fn restart(is_kept: bool) -> RestartPolicy {
-    let name = if is_kept {
-        RestartPolicyNameEnum::UNLESS_STOPPED
-    } else {
-        RestartPolicyNameEnum::NO
-    };
-    RestartPolicy {
-        name: Some(name),
-        maximum_retry_count: Some(0),
-    }
+    let name = if is_kept { RestartPolicyNameEnum::UNLESS_STOPPED } else { RestartPolicyNameEnum::NO };
+    RestartPolicy { name: Some(name), maximum_retry_count: Some(0) }
 }
 
 /// Whether the engine starts the container again after a reboot.
 pub(super) fn is_kept(inspected: &ContainerInspectResponse) -> bool {
-    let policy = inspected
-        .host_config
-        .as_ref()
-        .and_then(|host| host.restart_policy.as_ref());
+    let policy = inspected.host_config.as_ref().and_then(|host| host.restart_policy.as_ref());
     matches!(
         policy.and_then(|policy| policy.name),
         Some(RestartPolicyNameEnum::UNLESS_STOPPED | RestartPolicyNameEnum::ALWAYS)
@@ -114,18 +90,9 @@ pub(super) fn read(inspected: &ContainerInspectResponse, slot: Slot) -> Containe
     let labels = config.labels.clone().unwrap_or_default();
     let (container_port, host_port) = ports(&host);
     ContainerSpec {
-        name: inspected
-            .name
-            .clone()
-            .unwrap_or_default()
-            .trim_start_matches('/')
-            .to_owned(),
+        name: inspected.name.clone().unwrap_or_default().trim_start_matches('/').to_owned(),
         slot,
-        image: labels
-            .get(LABEL_IMAGE)
-            .or(config.image.as_ref())
-            .cloned()
-            .unwrap_or_default(),
+        image: labels.get(LABEL_IMAGE).or(config.image.as_ref()).cloned().unwrap_or_default(),
         image_id: inspected.image.as_deref().and_then(|id| id.parse().ok()),
         user: config.user.clone().unwrap_or_default(),
         env: env(&config, labels.get(LABEL_VARIABLES)),
@@ -151,25 +118,16 @@ fn unsigned(value: Option<i64>) -> u64 {
 
 /// Our variables: those that the label names. Without the label, all there are.
 fn env(config: &ContainerConfig, names: Option<&String>) -> BTreeMap<String, String> {
-    let is_ours =
-        |name: &str| names.is_none_or(|names| names.split(',').any(|known| known == name));
+    let is_ours = |name: &str| names.is_none_or(|names| names.split(',').any(|known| known == name));
     let all = config.env.iter().flatten();
     let pairs = all.map(|line| line.split_once('=').unwrap_or((line, "")));
-    pairs
-        .filter(|(name, _)| is_ours(name))
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .collect()
+    pairs.filter(|(name, _)| is_ours(name)).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 /// Labels of the image are none of ours (an image with our prefix is refused).
 fn our_labels(labels: HashMap<String, String>) -> BTreeMap<String, String> {
-    let is_shown = |name: &str| {
-        name.starts_with(LABEL_PREFIX) && name != LABEL_VARIABLES && name != LABEL_IMAGE
-    };
-    labels
-        .into_iter()
-        .filter(|(name, _)| is_shown(name))
-        .collect()
+    let is_shown = |name: &str| name.starts_with(LABEL_PREFIX) && name != LABEL_VARIABLES && name != LABEL_IMAGE;
+    labels.into_iter().filter(|(name, _)| is_shown(name)).collect()
 }
 
 /// The one published port; zeros when it is not exactly one on loopback.
@@ -178,39 +136,20 @@ fn ports(host: &HostConfig) -> (u16, u16) {
         .port_bindings
         .iter()
         .flatten()
-        .flat_map(|(inside, outside)| {
-            outside
-                .iter()
-                .flatten()
-                .map(move |binding| (inside.as_str(), binding))
-        });
+        .flat_map(|(inside, outside)| outside.iter().flatten().map(move |binding| (inside.as_str(), binding)));
     let (Some((inside, binding)), None) = (bindings.next(), bindings.next()) else {
         return (0, 0);
     };
     let is_loopback = binding.host_ip.as_deref() == Some(LOOPBACK);
-    let inside = inside
-        .strip_suffix("/tcp")
-        .and_then(|port| port.parse().ok())
-        .unwrap_or(0);
-    let outside = binding
-        .host_port
-        .as_deref()
-        .and_then(|port| port.parse().ok())
-        .unwrap_or(0);
-    if is_loopback {
-        (inside, outside)
-    } else {
-        (inside, 0)
-    }
+    let inside = inside.strip_suffix("/tcp").and_then(|port| port.parse().ok()).unwrap_or(0);
+    let outside = binding.host_port.as_deref().and_then(|port| port.parse().ok()).unwrap_or(0);
+    if is_loopback { (inside, outside) } else { (inside, 0) }
 }
 
 /// Every network the container is in: one that somebody connected by hand is a way out.
 fn networks(inspected: &ContainerInspectResponse, host: &HostConfig) -> String {
     let settings = inspected.network_settings.as_ref();
-    let joined = settings
-        .and_then(|settings| settings.networks.as_ref())
-        .into_iter()
-        .flatten();
+    let joined = settings.and_then(|settings| settings.networks.as_ref()).into_iter().flatten();
     let mut names: Vec<String> = joined.map(|(name, _)| name.clone()).collect();
     names.extend(host.network_mode.clone());
     names.sort_unstable();
@@ -224,39 +163,18 @@ fn security(host: &HostConfig) -> Vec<String> {
     if host.privileged == Some(true) {
         options.push("privileged".to_owned());
     }
-    options.extend(
-        host.cap_add
-            .iter()
-            .flatten()
-            .map(|name| format!("added capability {name}")),
-    );
-    options.extend(
-        host.binds
-            .iter()
-            .flatten()
-            .map(|bind| format!("bind {bind}")),
-    );
+    options.extend(host.cap_add.iter().flatten().map(|name| format!("added capability {name}")));
+    options.extend(host.binds.iter().flatten().map(|bind| format!("bind {bind}")));
     let mounts = host.mounts.iter().flatten();
     options.extend(mounts.map(|mount| format!("mount {}", mount.target.as_deref().unwrap_or("?"))));
     let devices = host.devices.iter().flatten();
-    options.extend(
-        devices.map(|device| format!("device {}", device.path_on_host.as_deref().unwrap_or("?"))),
-    );
+    options.extend(devices.map(|device| format!("device {}", device.path_on_host.as_deref().unwrap_or("?"))));
     // Minus one is what the engine writes on a kernel that cannot limit swap.
-    if let Some(swap) = host
-        .memory_swap
-        .filter(|swap| *swap != -1 && Some(*swap) != host.memory)
-    {
+    if let Some(swap) = host.memory_swap.filter(|swap| *swap != -1 && Some(*swap) != host.memory) {
         options.push(format!("memory with swap {swap} bytes"));
     }
-    let shared = [
-        ("pid", &host.pid_mode),
-        ("ipc", &host.ipc_mode),
-        ("uts", &host.uts_mode),
-    ];
-    let of_host = shared
-        .iter()
-        .filter(|(_, mode)| mode.as_deref() == Some("host"));
+    let shared = [("pid", &host.pid_mode), ("ipc", &host.ipc_mode), ("uts", &host.uts_mode)];
+    let of_host = shared.iter().filter(|(_, mode)| mode.as_deref() == Some("host"));
     options.extend(of_host.map(|(name, _)| format!("the host's {name} namespace")));
     options
 }

@@ -40,32 +40,21 @@ pub(super) struct CallError {
 
 impl Engine {
     pub(super) fn new(socket: PathBuf) -> Self {
-        Self {
-            socket,
-            client: Mutex::new(None),
-        }
+        Self { socket, client: Mutex::new(None) }
     }
 
     /// The client, negotiated once: bollard starts above what Docker 20.10 speaks, and Docker 29
     /// refuses what is older than its minimum (ruling 42).
     pub(super) async fn client(&self) -> Result<Docker, CallError> {
-        let known = self
-            .client
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let known = self.client.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(client) = known {
             return Ok(client);
         }
         let socket = self.socket.to_string_lossy();
         let connect = async {
-            Docker::connect_with_unix(&socket, CLIENT_TIMEOUT_SECONDS, API_DEFAULT_VERSION)?
-                .negotiate_version()
-                .await
+            Docker::connect_with_unix(&socket, CLIENT_TIMEOUT_SECONDS, API_DEFAULT_VERSION)?.negotiate_version().await
         };
-        let client = self
-            .bounded("agree on an API version", READ_DEADLINE, connect)
-            .await?;
+        let client = self.bounded("agree on an API version", READ_DEADLINE, connect).await?;
         *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Some(client.clone());
         Ok(client)
     }
@@ -79,10 +68,7 @@ impl Engine {
     ) -> Result<T, CallError> {
         let (status, message) = match tokio::time::timeout(deadline, call).await {
             Ok(Ok(value)) => return Ok(value),
-            Ok(Err(Error::DockerResponseServerError {
-                status_code,
-                message,
-            })) => (Some(status_code), message),
+            Ok(Err(Error::DockerResponseServerError { status_code, message })) => (Some(status_code), message),
             Ok(Err(error)) => (None, chain(&error)),
             Err(_elapsed) => (None, format!("no answer within {} s", deadline.as_secs())),
         };
@@ -90,12 +76,7 @@ impl Engine {
         if status.is_none() || message.contains("client version") {
             *self.client.lock().unwrap_or_else(PoisonError::into_inner) = None;
         }
-        Err(CallError {
-            what: what.to_owned(),
-            socket: self.socket.clone(),
-            status,
-            message,
-        })
+        Err(CallError { what: what.to_owned(), socket: self.socket.clone(), status, message })
     }
 }
 
@@ -131,12 +112,7 @@ pub(super) fn optional<T>(result: Result<T, CallError>) -> Result<Option<T>, Cal
 
 impl From<CallError> for TargetError {
     fn from(error: CallError) -> Self {
-        let CallError {
-            what,
-            socket,
-            message,
-            ..
-        } = error;
+        let CallError { what, socket, message, .. } = error;
         let socket = socket.display();
         let text = format!(
             "the Docker engine at {socket} did not {what}: {message}. Nothing was concluded from it; \
@@ -148,10 +124,7 @@ impl From<CallError> for TargetError {
 
 /// An error with its reason.
 pub(super) fn failure(code: ReasonCode, class: Class, message: impl Into<String>) -> TargetError {
-    TargetError {
-        reason: Reason::new(code, message),
-        class,
-    }
+    TargetError { reason: Reason::new(code, message), class }
 }
 
 /// `NameTaken`: an object of our name that we did not make.

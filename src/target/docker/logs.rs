@@ -26,12 +26,7 @@ pub(super) async fn tail(
         return Ok(Vec::new());
     };
     let client = docker.engine.client().await?;
-    let options = LogsOptions {
-        stdout: true,
-        stderr: true,
-        tail: lines.to_string(),
-        ..LogsOptions::default()
-    };
+    let options = LogsOptions { stdout: true, stderr: true, tail: lines.to_string(), ..LogsOptions::default() };
     let mut stream = client.logs(&live.id, Some(options));
     let read = async {
         let mut bytes = Vec::new();
@@ -44,12 +39,8 @@ pub(super) async fn tail(
         Ok(bytes)
     };
     let what = format!("show the log of container {}", live.spec.name);
-    let bytes =
-        optional(docker.engine.bounded(&what, READ_DEADLINE, read).await)?.unwrap_or_default();
-    Ok(last_lines(
-        &bytes,
-        usize::try_from(lines).unwrap_or(usize::MAX),
-    ))
+    let bytes = optional(docker.engine.bounded(&what, READ_DEADLINE, read).await)?.unwrap_or_default();
+    Ok(last_lines(&bytes, usize::try_from(lines).unwrap_or(usize::MAX)))
 }
 
 /// The last `lines` lines, without control characters (a log could otherwise steer the terminal
@@ -63,10 +54,7 @@ fn last_lines(bytes: &[u8], lines: usize) -> Vec<String> {
 
 fn clean(line: &str) -> String {
     let spaced = line.chars().map(|c| if c == '\t' { ' ' } else { c });
-    spaced
-        .filter(|c| !c.is_control())
-        .take(LINE_LIMIT_CHARS)
-        .collect()
+    spaced.filter(|c| !c.is_control()).take(LINE_LIMIT_CHARS).collect()
 }
 
 #[cfg(test)]

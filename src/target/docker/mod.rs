@@ -79,37 +79,20 @@ impl Target for DockerTarget {
 
     async fn apply(&self, target: &TargetName, step: &Step) -> Result<(), TargetError> {
         match step {
-            Step::Preflight {
-                slot,
-                port,
-                free_bytes,
-                free_inodes,
-            } => {
-                let need = preflight::Room {
-                    bytes: *free_bytes,
-                    inodes: *free_inodes,
-                };
+            Step::Preflight { slot, port, free_bytes, free_inodes } => {
+                let need = preflight::Room { bytes: *free_bytes, inodes: *free_inodes };
                 preflight::check(self, target, (*slot, *port), need).await
             }
             Step::EnsureNetwork { network } => network::ensure(self, target, network).await,
             Step::EnsureIsolation { network } => network::isolate(self, target, network).await,
-            Step::RemoveSlot {
-                slot,
-                grace_seconds,
-            } => slots::remove(self, target, *slot, *grace_seconds).await,
+            Step::RemoveSlot { slot, grace_seconds } => slots::remove(self, target, *slot, *grace_seconds).await,
             Step::StartSlot { container } => slots::start(self, target, container).await,
             Step::ResumeSlot { slot } => slots::resume(self, target, *slot).await,
             Step::KeepSlot { slot, is_kept } => slots::keep(self, target, *slot, *is_kept).await,
             // The caller has waited for the drain: both kinds stop now.
-            Step::DrainSlot {
-                slot,
-                grace_seconds,
-                ..
+            Step::DrainSlot { slot, grace_seconds, .. } | Step::StopSlot { slot, grace_seconds } => {
+                slots::stop(self, target, *slot, *grace_seconds).await
             }
-            | Step::StopSlot {
-                slot,
-                grace_seconds,
-            } => slots::stop(self, target, *slot, *grace_seconds).await,
             Step::EnsureVhost { .. }
             | Step::PrepareImage { .. }
             | Step::AwaitHealth { .. }
@@ -121,19 +104,12 @@ impl Target for DockerTarget {
             | Step::PruneImages { .. } => Err(failure(
                 ReasonCode::Bug,
                 Class::Bug,
-                format!(
-                    "{target}: the Docker engine was handed a step that is not its own; please report this"
-                ),
+                format!("{target}: the Docker engine was handed a step that is not its own; please report this"),
             )),
         }
     }
 
-    async fn log_tail(
-        &self,
-        target: &TargetName,
-        slot: Slot,
-        lines: u32,
-    ) -> Result<Vec<String>, TargetError> {
+    async fn log_tail(&self, target: &TargetName, slot: Slot, lines: u32) -> Result<Vec<String>, TargetError> {
         logs::tail(self, target, slot, lines).await
     }
 }

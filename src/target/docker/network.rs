@@ -17,10 +17,8 @@ use crate::target::TargetError;
 /// The option that fixes the interface's name.
 const OPTION_BRIDGE: &str = "com.docker.network.bridge.name";
 /// Options that keep the bridge from being a way out, and their values.
-const CLOSED: [(&str, &str); 2] = [
-    ("com.docker.network.bridge.enable_ip_masquerade", "false"),
-    ("com.docker.network.bridge.enable_icc", "false"),
-];
+const CLOSED: [(&str, &str); 2] =
+    [("com.docker.network.bridge.enable_ip_masquerade", "false"), ("com.docker.network.bridge.enable_icc", "false")];
 /// Every bridge that the rules close begins so.
 const BRIDGE_PREFIX: &str = "tu-";
 
@@ -35,10 +33,7 @@ pub(super) struct Bridge {
 }
 
 /// The network of the target's name, ours or not; none when there is none.
-pub(super) async fn read(
-    docker: &DockerTarget,
-    target: &TargetName,
-) -> Result<Option<Bridge>, TargetError> {
+pub(super) async fn read(docker: &DockerTarget, target: &TargetName) -> Result<Option<Bridge>, TargetError> {
     let name = target.network();
     let client = docker.engine.client().await?;
     let call = client.inspect_network(&name, None::<InspectNetworkOptions>);
@@ -68,24 +63,16 @@ fn bridge(inspected: NetworkInspect) -> Bridge {
         },
         wrong_options,
         id: inspected.id.unwrap_or_default(),
-        containers: inspected
-            .containers
-            .map_or(0, |containers| containers.len()),
+        containers: inspected.containers.map_or(0, |containers| containers.len()),
     }
 }
 
 fn is_ours(docker: &DockerTarget, target: &TargetName, labels: &BTreeMap<String, String>) -> bool {
-    owner(target, &docker.instance)
-        .iter()
-        .all(|(name, value)| labels.get(name) == Some(value))
+    owner(target, &docker.instance).iter().all(|(name, value)| labels.get(name) == Some(value))
 }
 
 /// Makes the bridge, or finds ours; makes it again when it is ours, wrong, and unused.
-pub(super) async fn ensure(
-    docker: &DockerTarget,
-    target: &TargetName,
-    spec: &NetworkSpec,
-) -> Result<(), TargetError> {
+pub(super) async fn ensure(docker: &DockerTarget, target: &TargetName, spec: &NetworkSpec) -> Result<(), TargetError> {
     check_names(docker, target, spec)?;
     if let Some(found) = read(docker, target).await? {
         if !is_ours(docker, target, &found.spec.labels) {
@@ -107,22 +94,14 @@ fn in_use(spec: &NetworkSpec, found: &Bridge) -> TargetError {
         "network `{}` was made with other settings ({}), and {} container(s) use it, so it is left as it is. Stop them \
          (`docker network inspect {0}` names them); it is made again at the next try",
         spec.name,
-        if found.wrong_options.is_empty() {
-            "other name or labels".to_owned()
-        } else {
-            found.wrong_options.join("; ")
-        },
+        if found.wrong_options.is_empty() { "other name or labels".to_owned() } else { found.wrong_options.join("; ") },
         found.containers,
     );
     failure(ReasonCode::IsolationUnavailable, Class::Stalled, text)
 }
 
 /// A specification that does not fit its target, or that the rules would not close, is our own mistake.
-fn check_names(
-    docker: &DockerTarget,
-    target: &TargetName,
-    spec: &NetworkSpec,
-) -> Result<(), TargetError> {
+fn check_names(docker: &DockerTarget, target: &TargetName, spec: &NetworkSpec) -> Result<(), TargetError> {
     let is_fitting = spec.name == target.network()
         && spec.bridge.starts_with(BRIDGE_PREFIX)
         && is_ours(docker, target, &spec.labels);
@@ -138,10 +117,8 @@ fn check_names(
 
 async fn create(docker: &DockerTarget, spec: &NetworkSpec) -> Result<(), TargetError> {
     let client = docker.engine.client().await?;
-    let mut options: HashMap<String, String> = CLOSED
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-        .collect();
+    let mut options: HashMap<String, String> =
+        CLOSED.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     options.insert(OPTION_BRIDGE.to_owned(), spec.bridge.clone());
     let request = NetworkCreateRequest {
         name: spec.name.clone(),
@@ -152,10 +129,7 @@ async fn create(docker: &DockerTarget, spec: &NetworkSpec) -> Result<(), TargetE
         ..NetworkCreateRequest::default()
     };
     let what = format!("create network {}", spec.name);
-    docker
-        .engine
-        .bounded(&what, WRITE_DEADLINE, client.create_network(request))
-        .await?;
+    docker.engine.bounded(&what, WRITE_DEADLINE, client.create_network(request)).await?;
     Ok(())
 }
 
@@ -163,12 +137,7 @@ async fn delete(docker: &DockerTarget, bridge: &Bridge) -> Result<(), TargetErro
     let client = docker.engine.client().await?;
     let what = format!("remove network {}", bridge.spec.name);
     // By id: the name could have passed to somebody else's network since it was read.
-    optional(
-        docker
-            .engine
-            .bounded(&what, WRITE_DEADLINE, client.remove_network(&bridge.id))
-            .await,
-    )?;
+    optional(docker.engine.bounded(&what, WRITE_DEADLINE, client.remove_network(&bridge.id)).await)?;
     Ok(())
 }
 
@@ -182,11 +151,7 @@ pub(super) async fn remove(docker: &DockerTarget, target: &TargetName) -> Result
 }
 
 /// Puts the rules in place and proves it by reading them back, and the bridge's options with them.
-pub(super) async fn isolate(
-    docker: &DockerTarget,
-    target: &TargetName,
-    spec: &NetworkSpec,
-) -> Result<(), TargetError> {
+pub(super) async fn isolate(docker: &DockerTarget, target: &TargetName, spec: &NetworkSpec) -> Result<(), TargetError> {
     check_names(docker, target, spec)?;
     docker.firewall.ensure().await?;
     require(docker, target).await
@@ -209,16 +174,9 @@ pub(super) async fn require(docker: &DockerTarget, target: &TargetName) -> Resul
         return Err(name_taken("network", &name, &found.id));
     }
     if !found.spec.bridge.starts_with(BRIDGE_PREFIX) {
-        return Err(refuse(format!(
-            "its bridge is called `{}`, which no rule covers",
-            found.spec.bridge
-        )));
+        return Err(refuse(format!("its bridge is called `{}`, which no rule covers", found.spec.bridge)));
     }
     let mut missing = docker.firewall.missing().await.map_err(TargetError::from)?;
     missing.extend(found.wrong_options);
-    if missing.is_empty() {
-        Ok(())
-    } else {
-        Err(refuse(missing.join("; ")))
-    }
+    if missing.is_empty() { Ok(()) } else { Err(refuse(missing.join("; "))) }
 }

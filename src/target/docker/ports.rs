@@ -32,17 +32,11 @@ pub(super) fn is_conflict(message: &str) -> bool {
 }
 
 /// `PortTaken`, with the holder as far as it can be found.
-pub(super) async fn taken(
-    docker: &DockerTarget,
-    target: &TargetName,
-    seat: (Slot, u16),
-) -> TargetError {
+pub(super) async fn taken(docker: &DockerTarget, target: &TargetName, seat: (Slot, u16)) -> TargetError {
     let (slot, port) = seat;
     let holder = match holder_container(docker, port).await {
         Some(name) => format!("container `{name}`"),
-        None => {
-            holder_process(port).unwrap_or_else(|| "a process that could not be found".to_owned())
-        }
+        None => holder_process(port).unwrap_or_else(|| "a process that could not be found".to_owned()),
     };
     let text = format!(
         "port 127.0.0.1:{port} of {target} slot {slot} is held by {holder}, so nothing was started there. Stop it, or \
@@ -55,28 +49,17 @@ pub(super) async fn taken(
 async fn holder_container(docker: &DockerTarget, port: u16) -> Option<String> {
     let client = docker.engine.client().await.ok()?;
     let call = client.list_containers(None::<ListContainersOptions>);
-    let all = docker
-        .engine
-        .bounded("list the containers", READ_DEADLINE, call)
-        .await
-        .ok()?;
-    let publishes = |ports: &[bollard::models::PortSummary]| {
-        ports.iter().any(|known| known.public_port == Some(port))
-    };
-    let holder = all
-        .into_iter()
-        .find(|container| container.ports.as_deref().is_some_and(publishes))?;
+    let all = docker.engine.bounded("list the containers", READ_DEADLINE, call).await.ok()?;
+    let publishes = |ports: &[bollard::models::PortSummary]| ports.iter().any(|known| known.public_port == Some(port));
+    let holder = all.into_iter().find(|container| container.ports.as_deref().is_some_and(publishes))?;
     let name = holder.names.and_then(|names| names.into_iter().next());
-    name.map(|name| name.trim_start_matches('/').to_owned())
-        .or(holder.id)
+    name.map(|name| name.trim_start_matches('/').to_owned()).or(holder.id)
 }
 
 /// The process of this host that listens on the port.
 fn holder_process(port: u16) -> Option<String> {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
-    let inode = tables
-        .iter()
-        .find_map(|path| listener_inode(&fs::read_to_string(path).ok()?, port))?;
+    let inode = tables.iter().find_map(|path| listener_inode(&fs::read_to_string(path).ok()?, port))?;
     let wanted = format!("socket:[{inode}]");
     let found = fs::read_dir("/proc").ok()?.flatten().find_map(|entry| {
         let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
@@ -95,9 +78,7 @@ fn has_descriptor(process: &Path, wanted: &str) -> bool {
     let Ok(entries) = fs::read_dir(process.join("fd")) else {
         return false;
     };
-    entries
-        .flatten()
-        .any(|entry| fs::read_link(entry.path()).is_ok_and(|link| link.as_os_str() == wanted))
+    entries.flatten().any(|entry| fs::read_link(entry.path()).is_ok_and(|link| link.as_os_str() == wanted))
 }
 
 /// The inode of the socket that listens on `port`, out of a table in the form of proc(5).
@@ -105,13 +86,8 @@ fn listener_inode(table: &str, port: u16) -> Option<String> {
     let suffix = format!(":{port:04X}");
     table.lines().skip(1).find_map(|line| {
         let fields: Vec<&str> = line.split_whitespace().collect();
-        let is_holder = fields.get(1).is_some_and(|local| local.ends_with(&suffix))
-            && fields.get(3) == Some(&LISTEN);
-        if is_holder {
-            fields.get(9).map(|inode| (*inode).to_owned())
-        } else {
-            None
-        }
+        let is_holder = fields.get(1).is_some_and(|local| local.ends_with(&suffix)) && fields.get(3) == Some(&LISTEN);
+        if is_holder { fields.get(9).map(|inode| (*inode).to_owned()) } else { None }
     })
 }
 
@@ -134,9 +110,6 @@ mod tests {
         let port = held.local_addr().unwrap().port();
         assert_eq!(probe(port).unwrap_err().kind(), io::ErrorKind::AddrInUse);
         let holder = holder_process(port).unwrap();
-        assert!(
-            holder.contains(&format!("(pid {})", std::process::id())),
-            "{holder}"
-        );
+        assert!(holder.contains(&format!("(pid {})", std::process::id())), "{holder}");
     }
 }

@@ -32,25 +32,15 @@ pub(super) async fn check(
 /// The directories whose file systems fill up: the engine's, as it says itself, and ours.
 async fn places(docker: &DockerTarget) -> Result<[(&'static str, PathBuf); 2], TargetError> {
     let client = docker.engine.client().await?;
-    let info = docker
-        .engine
-        .bounded("say where it keeps its data", READ_DEADLINE, client.info())
-        .await?;
-    let root = info
-        .docker_root_dir
-        .unwrap_or_else(|| "/var/lib/docker".to_owned());
-    Ok([
-        ("the engine's data", PathBuf::from(root)),
-        ("trueup's state", docker.state_dir.clone()),
-    ])
+    let info = docker.engine.bounded("say where it keeps its data", READ_DEADLINE, client.info()).await?;
+    let root = info.docker_root_dir.unwrap_or_else(|| "/var/lib/docker".to_owned());
+    Ok([("the engine's data", PathBuf::from(root)), ("trueup's state", docker.state_dir.clone())])
 }
 
 fn room(name: &str, path: &Path, need: Room) -> Result<(), TargetError> {
     let free = free(path).map_err(|error| {
-        let text = format!(
-            "the free space of {name} in {} cannot be read: {error}. Check that it is mounted",
-            path.display()
-        );
+        let text =
+            format!("the free space of {name} in {} cannot be read: {error}. Check that it is mounted", path.display());
         failure(ReasonCode::EngineUnavailable, Class::Transient, text)
     })?;
     let lacks = |what: &str, have: u64, need: u64| {
@@ -75,23 +65,12 @@ fn free(path: &Path) -> io::Result<Room> {
     let existing = path.ancestors().find(|path| path.exists()).unwrap_or(path);
     let stat = rustix::fs::statvfs(existing)?;
     // File systems that make inodes as they need them say that they have none at all.
-    let inodes = if stat.f_files == 0 {
-        u64::MAX
-    } else {
-        stat.f_favail
-    };
-    Ok(Room {
-        bytes: stat.f_bavail.saturating_mul(stat.f_frsize),
-        inodes,
-    })
+    let inodes = if stat.f_files == 0 { u64::MAX } else { stat.f_favail };
+    Ok(Room { bytes: stat.f_bavail.saturating_mul(stat.f_frsize), inodes })
 }
 
 /// The port must be free, or published by our own container in that very seat.
-async fn port(
-    docker: &DockerTarget,
-    target: &TargetName,
-    seat: (Slot, u16),
-) -> Result<(), TargetError> {
+async fn port(docker: &DockerTarget, target: &TargetName, seat: (Slot, u16)) -> Result<(), TargetError> {
     let (slot, port) = seat;
     match observe::seat(docker, target, slot).await? {
         SlotState::Ours(live) if live.run.is_running() && live.spec.host_port == port => {
@@ -101,9 +80,7 @@ async fn port(
     }
     match ports::probe(port) {
         Ok(()) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-            Err(ports::taken(docker, target, seat).await)
-        }
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => Err(ports::taken(docker, target, seat).await),
         Err(error) => {
             let text = format!(
                 "port 127.0.0.1:{port} of {target} slot {slot} cannot be bound: {error}. Choose another in `slots`"
@@ -126,26 +103,11 @@ mod tests {
 
     #[test]
     fn too_few_bytes_or_inodes_are_named_with_what_is_there_and_what_is_needed() {
-        let bytes = room(
-            "x",
-            Path::new("/tmp"),
-            Room {
-                bytes: u64::MAX,
-                inodes: 0,
-            },
-        )
-        .unwrap_err();
+        let bytes = room("x", Path::new("/tmp"), Room { bytes: u64::MAX, inodes: 0 }).unwrap_err();
         assert_eq!(bytes.reason.code, ReasonCode::DiskFull);
         assert!(bytes.reason.message.contains("bytes free"), "{bytes}");
         let no_limit = free(Path::new("/tmp")).unwrap().inodes == u64::MAX;
-        let inodes = room(
-            "x",
-            Path::new("/tmp"),
-            Room {
-                bytes: 0,
-                inodes: u64::MAX,
-            },
-        );
+        let inodes = room("x", Path::new("/tmp"), Room { bytes: 0, inodes: u64::MAX });
         assert_eq!(inodes.is_ok(), no_limit);
     }
 }

@@ -20,11 +20,7 @@ const KILL_MARGIN: Duration = Duration::from_secs(30);
 const REPLACE_GRACE_SECONDS: u32 = 10;
 
 /// Starts the seat's container: nothing if it runs already, anew if ours is another or has ended.
-pub(super) async fn start(
-    docker: &DockerTarget,
-    target: &TargetName,
-    spec: &ContainerSpec,
-) -> Result<(), TargetError> {
+pub(super) async fn start(docker: &DockerTarget, target: &TargetName, spec: &ContainerSpec) -> Result<(), TargetError> {
     check_names(target, spec)?;
     network::require(docker, target).await?;
     match observe::seat(docker, target, spec.slot).await? {
@@ -60,16 +56,9 @@ fn is_same(live: &ContainerSpec, wanted: &ContainerSpec) -> bool {
 }
 
 /// Makes the container and checks that it is of the pinned image.
-async fn create(
-    docker: &DockerTarget,
-    target: &TargetName,
-    spec: &ContainerSpec,
-) -> Result<String, TargetError> {
+async fn create(docker: &DockerTarget, target: &TargetName, spec: &ContainerSpec) -> Result<String, TargetError> {
     let client = docker.engine.client().await?;
-    let options = CreateContainerOptions {
-        name: Some(spec.name.clone()),
-        ..CreateContainerOptions::default()
-    };
+    let options = CreateContainerOptions { name: Some(spec.name.clone()), ..CreateContainerOptions::default() };
     let call = client.create_container(Some(options), body::create(spec));
     let what = format!("create container {}", spec.name);
     let made = match docker.engine.bounded(&what, WRITE_DEADLINE, call).await {
@@ -118,12 +107,7 @@ async fn create_failed(
 }
 
 /// Starts a made or stopped container.
-async fn run(
-    docker: &DockerTarget,
-    target: &TargetName,
-    slot: Slot,
-    id: &str,
-) -> Result<(), TargetError> {
+async fn run(docker: &DockerTarget, target: &TargetName, slot: Slot, id: &str) -> Result<(), TargetError> {
     let client = docker.engine.client().await?;
     let what = format!("start container {}", target.container(slot));
     let call = client.start_container(id, None::<StartContainerOptions>);
@@ -133,12 +117,7 @@ async fn run(
     }
 }
 
-async fn start_failed(
-    docker: &DockerTarget,
-    target: &TargetName,
-    slot: Slot,
-    error: CallError,
-) -> TargetError {
+async fn start_failed(docker: &DockerTarget, target: &TargetName, slot: Slot, error: CallError) -> TargetError {
     if ports::is_conflict(&error.message) {
         let port = match observe::seat(docker, target, slot).await {
             Ok(state) => state.ours().map_or(0, |live| live.spec.host_port),
@@ -171,11 +150,7 @@ fn command_failed(error: &CallError) -> TargetError {
 }
 
 /// Starts again what is stopped in the seat (undo of an exclusive replacement).
-pub(super) async fn resume(
-    docker: &DockerTarget,
-    target: &TargetName,
-    slot: Slot,
-) -> Result<(), TargetError> {
+pub(super) async fn resume(docker: &DockerTarget, target: &TargetName, slot: Slot) -> Result<(), TargetError> {
     network::require(docker, target).await?;
     match observe::seat(docker, target, slot).await? {
         SlotState::Ours(live) if live.run.is_running() => Ok(()),
@@ -211,22 +186,9 @@ pub(super) async fn keep(
         }
     };
     let client = docker.engine.client().await?;
-    let update = ContainerUpdateBody {
-        restart_policy: Some(body::restart(is_kept)),
-        ..ContainerUpdateBody::default()
-    };
-    let what = format!(
-        "change the restart policy of container {}",
-        target.container(slot)
-    );
-    docker
-        .engine
-        .bounded(
-            &what,
-            WRITE_DEADLINE,
-            client.update_container(&live.id, update),
-        )
-        .await?;
+    let update = ContainerUpdateBody { restart_policy: Some(body::restart(is_kept)), ..ContainerUpdateBody::default() };
+    let what = format!("change the restart policy of container {}", target.container(slot));
+    docker.engine.bounded(&what, WRITE_DEADLINE, client.update_container(&live.id, update)).await?;
     Ok(())
 }
 
@@ -259,27 +221,16 @@ pub(super) async fn remove(
     }
 }
 
-async fn discard(
-    docker: &DockerTarget,
-    live: &LiveContainer,
-    grace_seconds: u32,
-) -> Result<(), TargetError> {
+async fn discard(docker: &DockerTarget, live: &LiveContainer, grace_seconds: u32) -> Result<(), TargetError> {
     end(docker, live, grace_seconds).await?;
     remove_id(docker, &live.id).await
 }
 
 /// Also for a container that does not run: the engine may be about to start it again.
-async fn end(
-    docker: &DockerTarget,
-    live: &LiveContainer,
-    grace_seconds: u32,
-) -> Result<(), TargetError> {
+async fn end(docker: &DockerTarget, live: &LiveContainer, grace_seconds: u32) -> Result<(), TargetError> {
     let client = docker.engine.client().await?;
     let grace = i32::try_from(grace_seconds).unwrap_or(i32::MAX);
-    let options = StopContainerOptions {
-        t: Some(grace),
-        ..StopContainerOptions::default()
-    };
+    let options = StopContainerOptions { t: Some(grace), ..StopContainerOptions::default() };
     let deadline = Duration::from_secs(u64::from(grace_seconds)) + KILL_MARGIN;
     let what = format!("stop container {}", live.spec.name);
     let call = client.stop_container(&live.id, Some(options));
@@ -289,22 +240,9 @@ async fn end(
 
 async fn remove_id(docker: &DockerTarget, id: &str) -> Result<(), TargetError> {
     let client = docker.engine.client().await?;
-    let options = RemoveContainerOptions {
-        force: true,
-        v: true,
-        ..RemoveContainerOptions::default()
-    };
+    let options = RemoveContainerOptions { force: true, v: true, ..RemoveContainerOptions::default() };
     let what = format!("remove container {id}");
-    optional(
-        docker
-            .engine
-            .bounded(
-                &what,
-                WRITE_DEADLINE,
-                client.remove_container(id, Some(options)),
-            )
-            .await,
-    )?;
+    optional(docker.engine.bounded(&what, WRITE_DEADLINE, client.remove_container(id, Some(options))).await)?;
     Ok(())
 }
 

@@ -34,34 +34,19 @@ async fn a_started_container_reads_back_as_exactly_what_was_asked_for() {
     assert_eq!(live.spec, spec);
     assert_eq!(container::text(&live.spec), container::text(&spec));
     assert_eq!(live.release, Some(ReleaseNumber(7)));
-    assert_eq!(
-        live.revision.as_ref().map(|sha| sha.as_str()),
-        Some(bench.sha.as_str())
-    );
+    assert_eq!(live.revision.as_ref().map(|sha| sha.as_str()), Some(bench.sha.as_str()));
     assert_eq!(live.manifest, Some(bench.desired().manifest));
-    assert!(
-        !live.is_kept && matches!(live.run, RunState::Running { since: Some(_) }),
-        "{live:?}"
-    );
+    assert!(!live.is_kept && matches!(live.run, RunState::Running { since: Some(_) }), "{live:?}");
     let state = bench.docker.observe(&bench.target).await.unwrap();
-    assert_eq!(
-        state.network,
-        Some(container::network(&bench.target, &bench.instance))
-    );
+    assert_eq!(state.network, Some(container::network(&bench.target, &bench.instance)));
     assert_eq!(state.isolation_missing, Vec::<String>::new());
     assert_eq!(state.slots[0], SlotState::Empty);
 }
 
 #[tokio::test]
 async fn variables_and_labels_of_the_image_are_no_drift_even_when_the_image_sets_the_same() {
-    let lines = [
-        "ENV PATH=/bin EXTRA=yes HUTA_SLOT=a",
-        "LABEL maintainer=somebody",
-    ];
-    let spec = AppSpec {
-        dockerfile: lines.map(str::to_owned).to_vec(),
-        ..AppSpec::default()
-    };
+    let lines = ["ENV PATH=/bin EXTRA=yes HUTA_SLOT=a", "LABEL maintainer=somebody"];
+    let spec = AppSpec { dockerfile: lines.map(str::to_owned).to_vec(), ..AppSpec::default() };
     let bench = Bench::new(spec).await;
     bench.network().await;
     let spec = bench.spec(Slot::A, 1);
@@ -73,11 +58,7 @@ async fn variables_and_labels_of_the_image_are_no_drift_even_when_the_image_sets
 
 #[tokio::test]
 async fn the_container_runs_as_the_contract_says() {
-    let bench = Bench::new(AppSpec {
-        user: Some("9999".to_owned()),
-        ..AppSpec::default()
-    })
-    .await;
+    let bench = Bench::new(AppSpec { user: Some("9999".to_owned()), ..AppSpec::default() }).await;
     bench.network().await;
     bench.start(&bench.spec(Slot::A, 1)).await.unwrap();
     bench.serving(Slot::A).await;
@@ -92,16 +73,8 @@ async fn the_container_runs_as_the_contract_says() {
         assert!(env.lines().any(|found| found == line), "{line} in {env}");
     }
     let name = bench.target.container(Slot::A);
-    assert!(
-        bench
-            .exec(&name, &["probe", "write", "/x"])
-            .await
-            .contains("ReadOnlyFilesystem")
-    );
-    assert_eq!(
-        bench.exec(&name, &["probe", "write", "/tmp/x"]).await,
-        "written"
-    );
+    assert!(bench.exec(&name, &["probe", "write", "/x"]).await.contains("ReadOnlyFilesystem"));
+    assert_eq!(bench.exec(&name, &["probe", "write", "/tmp/x"]).await, "written");
     let status = bench.process_status(&name).await;
     for (key, value) in [
         ("Uid", "20001\t20001\t20001\t20001"),
@@ -110,9 +83,7 @@ async fn the_container_runs_as_the_contract_says() {
         ("CapEff", "0000000000000000"),
         ("NoNewPrivs", "1"),
     ] {
-        let found = status
-            .lines()
-            .find_map(|line| line.strip_prefix(&format!("{key}:")));
+        let found = status.lines().find_map(|line| line.strip_prefix(&format!("{key}:")));
         assert_eq!(found.map(str::trim), Some(value), "{key}");
     }
 }
@@ -130,52 +101,15 @@ async fn a_container_of_that_name_that_is_not_ours_is_never_touched() {
     let error = bench.start(&bench.spec(Slot::A, 1)).await.unwrap_err();
     assert_eq!(error.reason.code, ReasonCode::NameTaken);
     assert!(error.reason.message.contains(&id), "{error}");
-    bench
-        .apply(Step::RemoveSlot {
-            slot: Slot::A,
-            grace_seconds: 1,
-        })
-        .await
-        .unwrap();
-    bench
-        .apply(Step::StopSlot {
-            slot: Slot::A,
-            grace_seconds: 1,
-        })
-        .await
-        .unwrap();
-    bench
-        .apply(Step::KeepSlot {
-            slot: Slot::A,
-            is_kept: false,
-        })
-        .await
-        .unwrap();
-    for step in [
-        Step::KeepSlot {
-            slot: Slot::A,
-            is_kept: true,
-        },
-        Step::ResumeSlot { slot: Slot::A },
-    ] {
-        assert_eq!(
-            bench.apply(step).await.unwrap_err().reason.code,
-            ReasonCode::NameTaken
-        );
+    bench.apply(Step::RemoveSlot { slot: Slot::A, grace_seconds: 1 }).await.unwrap();
+    bench.apply(Step::StopSlot { slot: Slot::A, grace_seconds: 1 }).await.unwrap();
+    bench.apply(Step::KeepSlot { slot: Slot::A, is_kept: false }).await.unwrap();
+    for step in [Step::KeepSlot { slot: Slot::A, is_kept: true }, Step::ResumeSlot { slot: Slot::A }] {
+        assert_eq!(bench.apply(step).await.unwrap_err().reason.code, ReasonCode::NameTaken);
     }
-    assert_eq!(
-        bench
-            .docker
-            .log_tail(&bench.target, Slot::A, 5)
-            .await
-            .unwrap(),
-        Vec::<String>::new()
-    );
+    assert_eq!(bench.docker.log_tail(&bench.target, Slot::A, 5).await.unwrap(), Vec::<String>::new());
     let inspected = bench.client.inspect_container(&name, None).await.unwrap();
-    assert_eq!(
-        (inspected.id, inspected.state.unwrap().running),
-        (Some(id), Some(true))
-    );
+    assert_eq!((inspected.id, inspected.state.unwrap().running), (Some(id), Some(true)));
 }
 
 #[tokio::test]
@@ -183,33 +117,15 @@ async fn a_network_of_that_name_that_is_not_ours_is_never_touched() {
     let bench = Bench::new(AppSpec::default()).await;
     let id = bench.foreign_network().await;
     let network = container::network(&bench.target, &bench.instance);
-    let error = bench
-        .apply(Step::EnsureNetwork {
-            network: network.clone(),
-        })
-        .await
-        .unwrap_err();
+    let error = bench.apply(Step::EnsureNetwork { network: network.clone() }).await.unwrap_err();
     assert_eq!(error.reason.code, ReasonCode::NameTaken);
     assert!(error.reason.message.contains(&id), "{error}");
-    let seen = bench
-        .docker
-        .observe(&bench.target)
-        .await
-        .unwrap()
-        .network
-        .unwrap();
+    let seen = bench.docker.observe(&bench.target).await.unwrap().network.unwrap();
     assert_ne!(seen, network);
     for error in [
         bench.start(&bench.spec(Slot::A, 1)).await.unwrap_err(),
-        bench
-            .apply(Step::EnsureIsolation { network })
-            .await
-            .unwrap_err(),
-        bench
-            .docker
-            .remove_network(&bench.target)
-            .await
-            .unwrap_err(),
+        bench.apply(Step::EnsureIsolation { network }).await.unwrap_err(),
+        bench.docker.remove_network(&bench.target).await.unwrap_err(),
     ] {
         assert_eq!(error.reason.code, ReasonCode::NameTaken);
     }
@@ -221,34 +137,16 @@ async fn an_unused_network_of_ours_with_open_options_is_made_again_and_reported_
     let bench = Bench::new(AppSpec::default()).await;
     bench.open_network_with_our_labels().await;
     let seen = bench.docker.observe(&bench.target).await.unwrap();
-    assert!(
-        seen.isolation_missing
-            .iter()
-            .any(|what| what.contains("enable_ip_masquerade is not false")),
-        "{seen:?}"
-    );
+    assert!(seen.isolation_missing.iter().any(|what| what.contains("enable_ip_masquerade is not false")), "{seen:?}");
     let error = bench.start(&bench.spec(Slot::A, 1)).await.unwrap_err();
     assert_eq!(error.reason.code, ReasonCode::IsolationUnavailable);
     bench.network().await;
     let seen = bench.docker.observe(&bench.target).await.unwrap();
     assert_eq!(seen.isolation_missing, Vec::<String>::new());
     // Once more changes nothing.
-    let id = bench
-        .client
-        .inspect_network(&bench.target.network(), None)
-        .await
-        .unwrap()
-        .id;
+    let id = bench.client.inspect_network(&bench.target.network(), None).await.unwrap().id;
     bench.network().await;
-    assert_eq!(
-        bench
-            .client
-            .inspect_network(&bench.target.network(), None)
-            .await
-            .unwrap()
-            .id,
-        id
-    );
+    assert_eq!(bench.client.inspect_network(&bench.target.network(), None).await.unwrap().id, id);
 }
 
 #[tokio::test]
@@ -278,25 +176,10 @@ async fn an_engine_that_does_not_answer_is_an_error_and_never_empty() {
     let target: TargetName = "shop/prod".parse().unwrap();
     let observed = docker.observe(&target).await.map(|_state| ()).unwrap_err();
     let logs = docker.log_tail(&target, Slot::A, 1).await.unwrap_err();
-    let removed = docker
-        .apply(
-            &target,
-            &Step::RemoveSlot {
-                slot: Slot::A,
-                grace_seconds: 1,
-            },
-        )
-        .await
-        .unwrap_err();
+    let removed = docker.apply(&target, &Step::RemoveSlot { slot: Slot::A, grace_seconds: 1 }).await.unwrap_err();
     for error in [observed, logs, removed] {
-        assert_eq!(
-            (error.reason.code, error.class),
-            (ReasonCode::EngineUnavailable, Class::Transient)
-        );
-        assert!(
-            error.reason.message.contains("/nonexistent/docker.sock"),
-            "{error}"
-        );
+        assert_eq!((error.reason.code, error.class), (ReasonCode::EngineUnavailable, Class::Transient));
+        assert!(error.reason.message.contains("/nonexistent/docker.sock"), "{error}");
     }
 }
 
@@ -310,18 +193,11 @@ async fn steps_and_names_that_are_not_this_targets_are_our_own_mistake() {
     for step in [
         Step::Unroute,
         Step::Route { slot: Slot::A },
-        Step::StartSlot {
-            container: Box::new(spec),
-        },
-        Step::EnsureNetwork {
-            network: network.clone(),
-        },
+        Step::StartSlot { container: Box::new(spec) },
+        Step::EnsureNetwork { network: network.clone() },
         Step::EnsureIsolation { network },
     ] {
         let error = bench.apply(step).await.unwrap_err();
-        assert_eq!(
-            (error.reason.code, error.class),
-            (ReasonCode::Bug, Class::Bug)
-        );
+        assert_eq!((error.reason.code, error.class), (ReasonCode::Bug, Class::Bug));
     }
 }

@@ -20,18 +20,12 @@ pub(super) struct Output<'a> {
 
 impl<'a> Output<'a> {
     pub(super) fn new(progress: Progress<'a>) -> Self {
-        Self {
-            progress,
-            partial: String::new(),
-            last: VecDeque::new(),
-        }
+        Self { progress, partial: String::new(), last: VecDeque::new() }
     }
 
     /// One message of the builder: a piece of a line, or several.
     pub(super) fn take(&mut self, info: BuildInfo) {
-        let text = info
-            .stream
-            .or(info.status.map(|status| format!("{status}\n")));
+        let text = info.stream.or(info.status.map(|status| format!("{status}\n")));
         self.partial.push_str(&text.unwrap_or_default());
         while let Some((line, rest)) = self.partial.split_once('\n') {
             let (line, rest) = (clean(line), rest.to_owned());
@@ -68,10 +62,7 @@ impl<'a> Output<'a> {
 }
 
 fn clean(line: &str) -> String {
-    line.chars()
-        .filter(|c| !c.is_control())
-        .take(LINE_LIMIT_CHARS)
-        .collect()
+    line.chars().filter(|c| !c.is_control()).take(LINE_LIMIT_CHARS).collect()
 }
 
 /// The error with the last lines as its evidence.
@@ -92,17 +83,11 @@ mod tests {
         let seen = std::sync::Mutex::new(Vec::new());
         let progress = |line: &str| seen.lock().unwrap().push(line.to_owned());
         let mut output = Output::new(&progress);
-        let part = |text: &str| BuildInfo {
-            stream: Some(text.to_owned()),
-            ..BuildInfo::default()
-        };
+        let part = |text: &str| BuildInfo { stream: Some(text.to_owned()), ..BuildInfo::default() };
         output.take(part("Step 1/2 : FR"));
         output.take(part("OM scratch\n\n ---> \x1b[1mdone"));
         output.flush();
-        assert_eq!(
-            *seen.lock().unwrap(),
-            ["Step 1/2 : FROM scratch", " ---> [1mdone"]
-        );
+        assert_eq!(*seen.lock().unwrap(), ["Step 1/2 : FROM scratch", " ---> [1mdone"]);
         for number in 0..100 {
             output.take(part(&format!("line {number}\n")));
         }

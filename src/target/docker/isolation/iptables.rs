@@ -27,41 +27,22 @@ pub(super) struct Family {
 
 /// Both families as far as they are installed; none without the first.
 pub(super) fn families(find: impl Fn(&str) -> Option<PathBuf>) -> Vec<Family> {
-    let family = |list: &str, restore: &str| {
-        Some(Family {
-            list: find(list)?,
-            restore: find(restore)?,
-        })
-    };
+    let family = |list: &str, restore: &str| Some(Family { list: find(list)?, restore: find(restore)? });
     let Some(four) = family("iptables", "iptables-restore") else {
         return Vec::new();
     };
-    [Some(four), family("ip6tables", "ip6tables-restore")]
-        .into_iter()
-        .flatten()
-        .collect()
+    [Some(four), family("ip6tables", "ip6tables-restore")].into_iter().flatten().collect()
 }
 
 async fn listing(firewall: &Firewall, family: &Family) -> Result<String, FirewallError> {
-    firewall
-        .run(&family.list, &["-w", LOCK_SECONDS, "-S"], "")
-        .await?
-        .success()
+    firewall.run(&family.list, &["-w", LOCK_SECONDS, "-S"], "").await?.success()
 }
 
 /// What the chains lack.
-pub(super) async fn missing(
-    firewall: &Firewall,
-    families: &[Family],
-) -> Result<Vec<String>, FirewallError> {
+pub(super) async fn missing(firewall: &Firewall, families: &[Family]) -> Result<Vec<String>, FirewallError> {
     let mut missing = Vec::new();
     for family in families {
-        let name = family
-            .list
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
+        let name = family.list.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let lacks = compare(&listing(firewall, family).await?);
         missing.extend(lacks.into_iter().map(|what| format!("{name}: {what}")));
     }
@@ -73,10 +54,7 @@ pub(super) async fn apply(firewall: &Firewall, families: &[Family]) -> Result<()
     for family in families {
         let text = transaction(&listing(firewall, family).await?);
         let arguments = ["--noflush", "-w", LOCK_SECONDS];
-        firewall
-            .run(&family.restore, &arguments, &text)
-            .await?
-            .success()?;
+        firewall.run(&family.restore, &arguments, &text).await?.success()?;
     }
     Ok(())
 }
@@ -87,15 +65,10 @@ fn compare(listing: &str) -> Vec<String> {
         let prefix = format!("-A {hook} ");
         let first = listing.lines().find(|line| line.starts_with(&prefix));
         if first != Some(format!("-A {hook} -j TRUEUP").as_str()) {
-            missing.push(format!(
-                "the first rule of {hook} is not the jump to chain TRUEUP"
-            ));
+            missing.push(format!("the first rule of {hook} is not the jump to chain TRUEUP"));
         }
     }
-    let rules: Vec<&str> = listing
-        .lines()
-        .filter(|line| line.starts_with("-A TRUEUP "))
-        .collect();
+    let rules: Vec<&str> = listing.lines().filter(|line| line.starts_with("-A TRUEUP ")).collect();
     if rules != RULES {
         missing.push("the rules of chain TRUEUP are not complete".to_owned());
     }
@@ -111,10 +84,7 @@ fn transaction(listing: &str) -> String {
     }
     for hook in HOOKS {
         let jump = format!("{hook} -j TRUEUP");
-        let count = listing
-            .lines()
-            .filter(|line| *line == format!("-A {jump}"))
-            .count();
+        let count = listing.lines().filter(|line| *line == format!("-A {jump}")).count();
         text.push_str(&format!("-D {jump}\n").repeat(count));
         text.push_str(&format!("-I {hook} 1 -j TRUEUP\n"));
     }
@@ -140,10 +110,7 @@ mod tests {
     fn a_jump_that_is_not_first_is_missed_and_moved() {
         let text = complete().replace("-A FORWARD -j TRUEUP\n", "");
         let text = format!("{text}-A FORWARD -j TRUEUP\n");
-        assert_eq!(
-            compare(&text),
-            ["the first rule of FORWARD is not the jump to chain TRUEUP"]
-        );
+        assert_eq!(compare(&text), ["the first rule of FORWARD is not the jump to chain TRUEUP"]);
         assert!(transaction(&text).contains("-D FORWARD -j TRUEUP\n-I FORWARD 1 -j TRUEUP\n"));
     }
 
@@ -152,9 +119,6 @@ mod tests {
         for rule in RULES {
             assert_eq!(compare(&complete().replace(rule, "")).len(), 1, "{rule}");
         }
-        assert_eq!(
-            compare(&format!("{}-A TRUEUP -j ACCEPT\n", complete())).len(),
-            1
-        );
+        assert_eq!(compare(&format!("{}-A TRUEUP -j ACCEPT\n", complete())).len(), 1);
     }
 }

@@ -30,14 +30,7 @@ pub const NFT_RULES: &str = nft::TEXT;
 /// Both programs answer within milliseconds; a kernel lock held by a firewall reload can take longer.
 const TOOL_DEADLINE: Duration = Duration::from_secs(15);
 /// Where the programs are looked for; never `PATH`, which is not ours to trust.
-const DIRECTORIES: [&str; 6] = [
-    "/usr/sbin",
-    "/sbin",
-    "/usr/bin",
-    "/bin",
-    "/usr/local/sbin",
-    "/usr/local/bin",
-];
+const DIRECTORIES: [&str; 6] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/local/bin"];
 
 /// Why the rules could not be read or set.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -49,17 +42,13 @@ pub(super) enum FirewallError {
     #[error("`{program}` could not be run: {cause}")]
     NotRun { program: String, cause: String },
     /// The program refused.
-    #[error(
-        "`{program}` refused: {cause}. It needs root, or CAP_NET_ADMIN, in the host's network namespace"
-    )]
+    #[error("`{program}` refused: {cause}. It needs root, or CAP_NET_ADMIN, in the host's network namespace")]
     Refused { program: String, cause: String },
     /// The program's answer cannot be read.
     #[error("the answer of `{program}` cannot be read: {cause}")]
     Unreadable { program: String, cause: String },
     /// Set, and yet not there when read back.
-    #[error(
-        "the rules were set, and reading them back lacks: {0}. Something else removes them at once"
-    )]
+    #[error("the rules were set, and reading them back lacks: {0}. Something else removes them at once")]
     NotKept(String),
 }
 
@@ -92,20 +81,14 @@ pub(super) struct Firewall {
 impl Firewall {
     /// The one of the namespace that this process is in.
     pub(super) fn of_this_host() -> Self {
-        Self {
-            wrapper: Vec::new(),
-            prefers_nft: true,
-        }
+        Self { wrapper: Vec::new(), prefers_nft: true }
     }
 
     /// The one of a named network namespace, with or without nft.
     #[cfg(test)]
     pub(super) fn of_namespace(name: &str, prefers_nft: bool) -> Self {
         let wrapper = ["ip", "netns", "exec", name].map(str::to_owned).to_vec();
-        Self {
-            wrapper,
-            prefers_nft,
-        }
+        Self { wrapper, prefers_nft }
     }
 
     /// Looked up at each use, so that installing the missing package is all a person has to do.
@@ -114,11 +97,7 @@ impl Firewall {
             return Ok(Backend::Nft { nft });
         }
         let tools = iptables::families(find);
-        if tools.is_empty() {
-            Err(FirewallError::NoTool)
-        } else {
-            Ok(Backend::Iptables { tools })
-        }
+        if tools.is_empty() { Err(FirewallError::NoTool) } else { Ok(Backend::Iptables { tools }) }
     }
 
     /// What the rules lack, one sentence part each; empty when they are complete. Never writes.
@@ -139,29 +118,13 @@ impl Firewall {
             Backend::Iptables { tools } => iptables::apply(self, &tools).await?,
         }
         let missing = self.missing().await?;
-        if missing.is_empty() {
-            Ok(())
-        } else {
-            Err(FirewallError::NotKept(missing.join("; ")))
-        }
+        if missing.is_empty() { Ok(()) } else { Err(FirewallError::NotKept(missing.join("; "))) }
     }
 
     /// Runs one program with a fixed argument vector and `input` on its standard input.
-    async fn run(
-        &self,
-        program: &Path,
-        arguments: &[&str],
-        input: &str,
-    ) -> Result<Answer, FirewallError> {
-        let name = program
-            .file_name()
-            .unwrap_or(program.as_os_str())
-            .to_string_lossy()
-            .into_owned();
-        let not_run = |cause: String| FirewallError::NotRun {
-            program: name.clone(),
-            cause,
-        };
+    async fn run(&self, program: &Path, arguments: &[&str], input: &str) -> Result<Answer, FirewallError> {
+        let name = program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned();
+        let not_run = |cause: String| FirewallError::NotRun { program: name.clone(), cause };
         let mut words: Vec<std::ffi::OsString> = self.wrapper.iter().map(Into::into).collect();
         words.push(program.into());
         words.extend(arguments.iter().map(Into::into));
@@ -208,25 +171,15 @@ struct Answer {
 impl Answer {
     /// The output, or the refusal.
     fn success(self) -> Result<String, FirewallError> {
-        if self.is_success {
-            Ok(self.stdout)
-        } else {
-            Err(self.refused())
-        }
+        if self.is_success { Ok(self.stdout) } else { Err(self.refused()) }
     }
 
     fn refused(self) -> FirewallError {
         let cause = self.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
-        FirewallError::Refused {
-            program: self.program,
-            cause,
-        }
+        FirewallError::Refused { program: self.program, cause }
     }
 }
 
 fn find(name: &str) -> Option<PathBuf> {
-    DIRECTORIES
-        .iter()
-        .map(|directory| Path::new(directory).join(name))
-        .find(|path| path.is_file())
+    DIRECTORIES.iter().map(|directory| Path::new(directory).join(name)).find(|path| path.is_file())
 }

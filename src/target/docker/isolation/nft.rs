@@ -39,78 +39,42 @@ const EXPECTED: [Chain; 2] = [
             "oifname tu-* · state new · drop",
         ],
     ),
-    (
-        "input",
-        &[
-            "iifname tu-* · state established,related · accept",
-            "iifname tu-* · drop",
-        ],
-    ),
+    ("input", &["iifname tu-* · state established,related · accept", "iifname tu-* · drop"]),
 ];
 
 /// What the kernel's table lacks.
 pub(super) async fn missing(firewall: &Firewall, nft: &Path) -> Result<Vec<String>, FirewallError> {
-    let answer = firewall
-        .run(nft, &["-j", "list", "table", "inet", "trueup"], "")
-        .await?;
+    let answer = firewall.run(nft, &["-j", "list", "table", "inet", "trueup"], "").await?;
     // The kernel's word for a table that is not there, and not some other program's for a file.
-    if !answer.is_success
-        && answer
-            .stderr
-            .starts_with("Error: No such file or directory")
-    {
-        return Ok(vec![
-            "the nftables table `inet trueup` does not exist".to_owned(),
-        ]);
+    if !answer.is_success && answer.stderr.starts_with("Error: No such file or directory") {
+        return Ok(vec!["the nftables table `inet trueup` does not exist".to_owned()]);
     }
     let text = answer.success()?;
-    compare(&text).map_err(|cause| FirewallError::Unreadable {
-        program: "nft".to_owned(),
-        cause,
-    })
+    compare(&text).map_err(|cause| FirewallError::Unreadable { program: "nft".to_owned(), cause })
 }
 
 /// Replaces the table.
 pub(super) async fn apply(firewall: &Firewall, nft: &Path) -> Result<(), FirewallError> {
-    firewall
-        .run(nft, &["-f", "-"], TEXT)
-        .await?
-        .success()
-        .map(|_empty| ())
+    firewall.run(nft, &["-f", "-"], TEXT).await?.success().map(|_empty| ())
 }
 
 /// Compares a listing in JSON with what has to be there.
 fn compare(listing: &str) -> Result<Vec<String>, String> {
     let listing: Value = serde_json::from_str(listing).map_err(|error| error.to_string())?;
-    let objects = listing
-        .get("nftables")
-        .and_then(Value::as_array)
-        .ok_or("it has no `nftables` array")?;
+    let objects = listing.get("nftables").and_then(Value::as_array).ok_or("it has no `nftables` array")?;
     let mut missing = Vec::new();
     for (name, expected) in EXPECTED {
-        let chain = objects
-            .iter()
-            .filter_map(|object| object.get("chain"))
-            .find(|chain| text(chain, "name") == name);
+        let chain = objects.iter().filter_map(|object| object.get("chain")).find(|chain| text(chain, "name") == name);
         match chain {
-            None => missing.push(format!(
-                "the chain `{name}` of table `inet trueup` does not exist"
-            )),
+            None => missing.push(format!("the chain `{name}` of table `inet trueup` does not exist")),
             Some(chain) if !is_on_hook(chain, name) => {
-                missing.push(format!(
-                    "the chain `{name}` of table `inet trueup` is not on its hook"
-                ));
+                missing.push(format!("the chain `{name}` of table `inet trueup` is not on its hook"));
             }
             Some(_) => {
                 let rules = objects.iter().filter_map(|object| object.get("rule"));
-                let found: Vec<String> = rules
-                    .filter(|rule| text(rule, "chain") == name)
-                    .map(rule_text)
-                    .collect();
+                let found: Vec<String> = rules.filter(|rule| text(rule, "chain") == name).map(rule_text).collect();
                 if found != expected {
-                    missing.push(format!(
-                        "the rules of chain `{name}` of table `inet trueup` were changed"
-                    ));
+                    missing.push(format!("the rules of chain `{name}` of table `inet trueup` were changed"));
                 }
             }
         }
@@ -119,9 +83,7 @@ fn compare(listing: &str) -> Result<Vec<String>, String> {
 }
 
 fn is_on_hook(chain: &Value, name: &str) -> bool {
-    text(chain, "type") == "filter"
-        && text(chain, "hook") == name
-        && text(chain, "policy") == "accept"
+    text(chain, "type") == "filter" && text(chain, "hook") == name && text(chain, "policy") == "accept"
 }
 
 fn text<'a>(object: &'a Value, key: &str) -> &'a str {
@@ -132,28 +94,19 @@ fn text<'a>(object: &'a Value, key: &str) -> &'a str {
 /// of ours stays as JSON, and so never equals an expected rule.
 fn rule_text(rule: &Value) -> String {
     let expressions = rule.get("expr").and_then(Value::as_array);
-    let parts = expressions
-        .into_iter()
-        .flatten()
-        .filter(|part| part.get("counter").is_none());
+    let parts = expressions.into_iter().flatten().filter(|part| part.get("counter").is_none());
     parts.map(part_text).collect::<Vec<_>>().join(" · ")
 }
 
 fn part_text(part: &Value) -> String {
     if let Some(found) = part.get("match") {
         let left = found.get("left").cloned().unwrap_or_default();
-        let key = left
-            .pointer("/meta/key")
-            .or_else(|| left.pointer("/ct/key"))
-            .and_then(Value::as_str);
+        let key = left.pointer("/meta/key").or_else(|| left.pointer("/ct/key")).and_then(Value::as_str);
         let operator = text(found, "op");
         if let Some(key) = key
             && (operator == "==" || operator == "in")
         {
-            return format!(
-                "{key} {}",
-                values(found.get("right").unwrap_or(&Value::Null))
-            );
+            return format!("{key} {}", values(found.get("right").unwrap_or(&Value::Null)));
         }
     }
     ["accept", "drop"]
@@ -165,11 +118,7 @@ fn part_text(part: &Value) -> String {
 /// One value, a list or a set, which different releases of nft print for the same rule.
 fn values(right: &Value) -> String {
     let list = right.get("set").unwrap_or(right);
-    let one = |value: &Value| {
-        value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_owned)
-    };
+    let one = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     match list.as_array() {
         Some(items) => {
             let mut items: Vec<String> = items.iter().map(one).collect();
@@ -186,23 +135,15 @@ mod tests {
     use serde_json::json;
 
     fn from_bridge(rest: Vec<Value>) -> Value {
-        let mut expr = vec![
-            json!({"match": {"op": "==", "left": {"meta": {"key": "iifname"}}, "right": "tu-*"}}),
-        ];
+        let mut expr = vec![json!({"match": {"op": "==", "left": {"meta": {"key": "iifname"}}, "right": "tu-*"}})];
         expr.extend(rest);
         json!(expr)
     }
 
     fn listing() -> Vec<Value> {
         let state = |right: Value| json!({"match": {"op": "in", "left": {"ct": {"key": "state"}}, "right": right}});
-        let answers = from_bridge(vec![
-            state(json!(["established", "related"])),
-            json!({"accept": null}),
-        ]);
-        let drops = from_bridge(vec![
-            json!({"counter": {"packets": 3, "bytes": 180}}),
-            json!({"drop": null}),
-        ]);
+        let answers = from_bridge(vec![state(json!(["established", "related"])), json!({"accept": null})]);
+        let drops = from_bridge(vec![json!({"counter": {"packets": 3, "bytes": 180}}), json!({"drop": null})]);
         let into = json!([
             {"match": {"op": "==", "left": {"meta": {"key": "oifname"}}, "right": "tu-*"}},
             state(json!("new")), {"counter": {"packets": 0, "bytes": 0}}, {"drop": null}
@@ -242,14 +183,8 @@ mod tests {
     #[test]
     fn a_rule_put_in_front_is_noticed() {
         let mut objects = listing();
-        objects.insert(
-            2,
-            json!({"rule": {"chain": "forward", "expr": [{"accept": null}]}}),
-        );
-        assert_eq!(
-            judge(&objects),
-            ["the rules of chain `forward` of table `inet trueup` were changed"]
-        );
+        objects.insert(2, json!({"rule": {"chain": "forward", "expr": [{"accept": null}]}}));
+        assert_eq!(judge(&objects), ["the rules of chain `forward` of table `inet trueup` were changed"]);
     }
 
     #[test]
@@ -262,8 +197,7 @@ mod tests {
     #[test]
     fn a_set_and_a_list_are_the_same_states() {
         let mut objects = listing();
-        *objects[2].pointer_mut("/rule/expr/1/match/right").unwrap() =
-            json!({"set": ["related", "established"]});
+        *objects[2].pointer_mut("/rule/expr/1/match/right").unwrap() = json!({"set": ["related", "established"]});
         assert_eq!(judge(&objects), Vec::<String>::new());
     }
 

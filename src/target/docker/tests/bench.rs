@@ -7,12 +7,9 @@ use bollard::Docker;
 use bollard::container::LogOutput;
 use bollard::exec::StartExecResults;
 use bollard::models::{
-    ContainerCreateBody, ContainerUpdateBody, ExecConfig, HostConfig, NetworkConnectRequest,
-    NetworkCreateRequest,
+    ContainerCreateBody, ContainerUpdateBody, ExecConfig, HostConfig, NetworkConnectRequest, NetworkCreateRequest,
 };
-use bollard::query_parameters::{
-    CreateContainerOptions, ListContainersOptions, RemoveContainerOptions,
-};
+use bollard::query_parameters::{CreateContainerOptions, ListContainersOptions, RemoveContainerOptions};
 use futures_util::StreamExt as _;
 
 use super::*;
@@ -28,11 +25,7 @@ pub(super) struct Bench {
 }
 
 pub(super) async fn client() -> Docker {
-    Docker::connect_with_unix(app::SOCKET, 60, bollard::API_DEFAULT_VERSION)
-        .unwrap()
-        .negotiate_version()
-        .await
-        .unwrap()
+    Docker::connect_with_unix(app::SOCKET, 60, bollard::API_DEFAULT_VERSION).unwrap().negotiate_version().await.unwrap()
 }
 
 impl Bench {
@@ -41,37 +34,18 @@ impl Bench {
         let sha = app::unique_sha();
         let image = app::image(&spec, target.project.as_str(), &sha).await;
         let instance = app::unique("instance-");
-        let config = DockerConfig {
-            socket: app::SOCKET.into(),
-            state_dir: std::env::temp_dir(),
-            instance: instance.clone(),
-        };
+        let config =
+            DockerConfig { socket: app::SOCKET.into(), state_dir: std::env::temp_dir(), instance: instance.clone() };
         let ports = app::free_ports();
-        Self {
-            docker: DockerTarget::new(config),
-            client: client().await,
-            target,
-            instance,
-            sha,
-            image,
-            ports,
-        }
+        Self { docker: DockerTarget::new(config), client: client().await, target, instance, sha, image, ports }
     }
 
     pub(super) fn desired(&self) -> DesiredState {
-        let path = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/testdata/render/container/desired.json"
-        );
-        let mut desired: DesiredState =
-            serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/render/container/desired.json");
+        let mut desired: DesiredState = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         desired.target = self.target.clone();
         desired.revision = self.sha.parse().unwrap();
-        desired.image.reference = format!(
-            "huta-build/{}:{}",
-            self.target.project,
-            desired.revision.short()
-        );
+        desired.image.reference = format!("huta-build/{}:{}", self.target.project, desired.revision.short());
         desired.policy.slots = self.ports;
         desired
     }
@@ -93,39 +67,23 @@ impl Bench {
     }
 
     pub(super) async fn start(&self, spec: &ContainerSpec) -> Result<(), TargetError> {
-        self.apply(Step::StartSlot {
-            container: Box::new(spec.clone()),
-        })
-        .await
+        self.apply(Step::StartSlot { container: Box::new(spec.clone()) }).await
     }
 
     /// Bridge and rules, as every plan makes them first.
     pub(super) async fn network(&self) {
         let network = container::network(&self.target, &self.instance);
-        self.apply(Step::EnsureNetwork {
-            network: network.clone(),
-        })
-        .await
-        .unwrap();
+        self.apply(Step::EnsureNetwork { network: network.clone() }).await.unwrap();
         self.apply(Step::EnsureIsolation { network }).await.unwrap();
     }
 
     pub(super) fn preflight(&self, slot: Slot) -> Step {
-        Step::Preflight {
-            slot,
-            port: *slot.of(&self.ports),
-            free_bytes: 1,
-            free_inodes: 1,
-        }
+        Step::Preflight { slot, port: *slot.of(&self.ports), free_bytes: 1, free_inodes: 1 }
     }
 
     pub(super) async fn live(&self, slot: Slot) -> LiveContainer {
         let state = self.docker.observe(&self.target).await.unwrap();
-        state
-            .slot(slot)
-            .ours()
-            .cloned()
-            .unwrap_or_else(|| panic!("{state:?}"))
+        state.slot(slot).ours().cloned().unwrap_or_else(|| panic!("{state:?}"))
     }
 
     /// Waits until the seat's published port answers.
@@ -149,8 +107,7 @@ impl Bench {
             ..ExecConfig::default()
         };
         let exec = self.client.create_exec(name, config).await.unwrap();
-        let StartExecResults::Attached { mut output, .. } =
-            self.client.start_exec(&exec.id, None).await.unwrap()
+        let StartExecResults::Attached { mut output, .. } = self.client.start_exec(&exec.id, None).await.unwrap()
         else {
             panic!("not attached");
         };
@@ -170,30 +127,15 @@ impl Bench {
     }
 
     /// A running container of the same image outside of our care.
-    pub(super) async fn foreign_container(
-        &self,
-        name: &str,
-        labels: BTreeMap<String, String>,
-    ) -> String {
+    pub(super) async fn foreign_container(&self, name: &str, labels: BTreeMap<String, String>) -> String {
         let body = ContainerCreateBody {
             image: Some(self.image.to_string()),
             labels: Some(labels.into_iter().collect()),
-            host_config: Some(HostConfig {
-                network_mode: Some("bridge".to_owned()),
-                ..HostConfig::default()
-            }),
+            host_config: Some(HostConfig { network_mode: Some("bridge".to_owned()), ..HostConfig::default() }),
             ..ContainerCreateBody::default()
         };
-        let options = CreateContainerOptions {
-            name: Some(name.to_owned()),
-            ..CreateContainerOptions::default()
-        };
-        let id = self
-            .client
-            .create_container(Some(options), body)
-            .await
-            .unwrap()
-            .id;
+        let options = CreateContainerOptions { name: Some(name.to_owned()), ..CreateContainerOptions::default() };
+        let id = self.client.create_container(Some(options), body).await.unwrap().id;
         self.client.start_container(&id, None).await.unwrap();
         id
     }
@@ -212,10 +154,7 @@ impl Bench {
     }
 
     pub(super) async fn foreign_network(&self) -> String {
-        let request = NetworkCreateRequest {
-            name: self.target.network(),
-            ..NetworkCreateRequest::default()
-        };
+        let request = NetworkCreateRequest { name: self.target.network(), ..NetworkCreateRequest::default() };
         self.client.create_network(request).await.unwrap().id
     }
 
@@ -241,29 +180,18 @@ impl Bench {
             ..ContainerUpdateBody::default()
         };
         self.client.update_container(name, update).await.unwrap();
-        let request = NetworkConnectRequest {
-            container: name.to_owned(),
-            ..NetworkConnectRequest::default()
-        };
-        self.client
-            .connect_network("bridge", request)
-            .await
-            .unwrap();
+        let request = NetworkConnectRequest { container: name.to_owned(), ..NetworkConnectRequest::default() };
+        self.client.connect_network("bridge", request).await.unwrap();
     }
 }
 
 /// One GET over loopback; none when nobody answers.
 pub(super) fn get(port: u16, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
-    stream
-        .write_all(
-            format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").as_bytes(),
-        )
-        .ok()?;
+    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").as_bytes()).ok()?;
     let mut text = String::new();
     stream.read_to_string(&mut text).ok()?;
-    text.split_once("\r\n\r\n")
-        .map(|(_head, body)| body.to_owned())
+    text.split_once("\r\n\r\n").map(|(_head, body)| body.to_owned())
 }
 
 impl Drop for Bench {
@@ -271,25 +199,12 @@ impl Drop for Bench {
         let (project, network) = (self.target.project.to_string(), self.target.network());
         app::block_on(async move {
             let client = client().await;
-            let options = ListContainersOptions {
-                all: true,
-                ..ListContainersOptions::default()
-            };
+            let options = ListContainersOptions { all: true, ..ListContainersOptions::default() };
             for found in client.list_containers(Some(options)).await.unwrap() {
-                let is_of_project = found
-                    .names
-                    .iter()
-                    .flatten()
-                    .any(|name| name.contains(&project));
+                let is_of_project = found.names.iter().flatten().any(|name| name.contains(&project));
                 if is_of_project {
-                    let options = RemoveContainerOptions {
-                        force: true,
-                        ..RemoveContainerOptions::default()
-                    };
-                    client
-                        .remove_container(&found.id.unwrap(), Some(options))
-                        .await
-                        .unwrap();
+                    let options = RemoveContainerOptions { force: true, ..RemoveContainerOptions::default() };
+                    client.remove_container(&found.id.unwrap(), Some(options)).await.unwrap();
                 }
             }
             if client.inspect_network(&network, None).await.is_ok() {

@@ -10,20 +10,9 @@ use super::*;
 
 /// Every IPv4 address of this host but loopback.
 fn host_addresses() -> Vec<String> {
-    let output = Command::new("ip")
-        .args(["-4", "-o", "addr", "show", "scope", "global"])
-        .output()
-        .unwrap();
+    let output = Command::new("ip").args(["-4", "-o", "addr", "show", "scope", "global"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    let address = |line: &str| {
-        Some(
-            line.split_whitespace()
-                .nth(3)?
-                .split('/')
-                .next()?
-                .to_owned(),
-        )
-    };
+    let address = |line: &str| Some(line.split_whitespace().nth(3)?.split('/').next()?.to_owned());
     let found: Vec<String> = text.lines().filter_map(address).collect();
     assert!(!found.is_empty(), "this host has no address but loopback");
     found
@@ -37,10 +26,7 @@ struct Ears {
 
 impl Ears {
     fn new() -> Self {
-        let ears = Self {
-            tcp: TcpListener::bind("0.0.0.0:0").unwrap(),
-            udp: UdpSocket::bind("0.0.0.0:0").unwrap(),
-        };
+        let ears = Self { tcp: TcpListener::bind("0.0.0.0:0").unwrap(), udp: UdpSocket::bind("0.0.0.0:0").unwrap() };
         ears.tcp.set_nonblocking(true).unwrap();
         ears.udp.set_nonblocking(true).unwrap();
         ears
@@ -56,10 +42,7 @@ impl Ears {
 
     /// Whether a connection and a datagram came in since the last look.
     fn heard(&self) -> (bool, bool) {
-        (
-            self.tcp.accept().is_ok(),
-            self.udp.recv(&mut [0; 16]).is_ok(),
-        )
+        (self.tcp.accept().is_ok(), self.udp.recv(&mut [0; 16]).is_ok())
     }
 }
 
@@ -73,21 +56,13 @@ fn probes(hosts: &[String], neighbour: &str, gateway: &str, ears: &Ears) -> Vec<
         probes.push(["probe", "udp", host, &udp]);
     }
     probes.push(["probe", "tcp", neighbour, "8080"]);
-    for (host, port) in [
-        ("169.254.169.254", "80"),
-        ("192.0.2.1", "443"),
-        ("192.0.2.1", "53"),
-        ("1.1.1.1", "443"),
-    ] {
+    for (host, port) in [("169.254.169.254", "80"), ("192.0.2.1", "443"), ("192.0.2.1", "53"), ("1.1.1.1", "443")] {
         probes.push(["probe", "tcp", host, port]);
     }
     for server in ["127.0.0.11", "127.0.0.1", gateway, "192.0.2.1"] {
         probes.push(["probe", "dns", server, "example.com"]);
     }
-    probes
-        .iter()
-        .map(|words| words.map(str::to_owned).to_vec())
-        .collect()
+    probes.iter().map(|words| words.map(str::to_owned).to_vec()).collect()
 }
 
 #[tokio::test]
@@ -102,28 +77,15 @@ async fn nothing_gets_out_of_a_container_and_the_published_port_still_answers() 
     bench.foreign_container(&outside, Default::default()).await;
     let ears = Ears::new();
     let open = bench.gateway(&outside).await;
-    let control = bench
-        .exec(&outside, &["probe", "tcp", &open, &ears.tcp_port()])
-        .await;
+    let control = bench.exec(&outside, &["probe", "tcp", &open, &ears.tcp_port()]).await;
     assert_eq!(control, "connected");
-    assert_eq!(
-        bench
-            .exec(&outside, &["probe", "udp", &open, &ears.udp_port()])
-            .await,
-        "sent"
-    );
-    app::eventually("the control's datagram", async || {
-        ears.udp.peek(&mut [0; 16]).is_ok()
-    })
-    .await;
+    assert_eq!(bench.exec(&outside, &["probe", "udp", &open, &ears.udp_port()]).await, "sent");
+    app::eventually("the control's datagram", async || ears.udp.peek(&mut [0; 16]).is_ok()).await;
     assert_eq!(ears.heard(), (true, true));
 
     let gateway = bench.gateway(&inside).await;
     let hosts = host_addresses();
-    assert!(
-        hosts.contains(&gateway),
-        "{hosts:?} has the bridge's own address {gateway}"
-    );
+    assert!(hosts.contains(&gateway), "{hosts:?} has the bridge's own address {gateway}");
     let neighbour = bench.address(&outside).await;
     let probes = probes(&hosts, &neighbour, &gateway, &ears);
     let answers = join_all(probes.iter().map(|words| async {
@@ -139,18 +101,10 @@ async fn nothing_gets_out_of_a_container_and_the_published_port_still_answers() 
 
     // Nor does anybody come in, but this host over loopback.
     let address = bench.address(&inside).await;
-    assert_ne!(
-        bench
-            .exec(&outside, &["probe", "tcp", &address, "8080"])
-            .await,
-        "connected"
-    );
+    assert_ne!(bench.exec(&outside, &["probe", "tcp", &address, "8080"]).await, "connected");
     let port = bench.spec(Slot::A, 1).host_port;
     for host in &hosts {
-        assert!(
-            TcpStream::connect((host.as_str(), port)).is_err(),
-            "{host}:{port} answers"
-        );
+        assert!(TcpStream::connect((host.as_str(), port)).is_err(), "{host}:{port} answers");
     }
     assert_eq!(get(port, "/release").unwrap(), format!("{} a", bench.sha));
 }
@@ -164,12 +118,7 @@ async fn the_two_seats_of_a_target_do_not_reach_each_other() {
         bench.serving(slot).await;
     }
     let other = bench.address(&bench.target.container(Slot::B)).await;
-    let answer = bench
-        .exec(
-            &bench.target.container(Slot::A),
-            &["probe", "tcp", &other, "8080"],
-        )
-        .await;
+    let answer = bench.exec(&bench.target.container(Slot::A), &["probe", "tcp", &other, "8080"]).await;
     assert_ne!(answer, "connected");
 }
 
@@ -179,33 +128,20 @@ struct Namespace(String);
 impl Namespace {
     fn new() -> Self {
         let name = app::unique("trueup-");
-        let made = Command::new("ip")
-            .args(["netns", "add", &name])
-            .output()
-            .unwrap();
-        assert!(
-            made.status.success(),
-            "network namespaces need root: {made:?}"
-        );
+        let made = Command::new("ip").args(["netns", "add", &name]).output().unwrap();
+        assert!(made.status.success(), "network namespaces need root: {made:?}");
         Self(name)
     }
 
     fn run(&self, words: &[&str]) {
-        let output = Command::new("ip")
-            .args(["netns", "exec", &self.0])
-            .args(words)
-            .output()
-            .unwrap();
+        let output = Command::new("ip").args(["netns", "exec", &self.0]).args(words).output().unwrap();
         assert!(output.status.success(), "{words:?}: {output:?}");
     }
 }
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        Command::new("ip")
-            .args(["netns", "del", &self.0])
-            .output()
-            .unwrap();
+        Command::new("ip").args(["netns", "del", &self.0]).output().unwrap();
     }
 }
 
@@ -265,14 +201,8 @@ async fn rules_that_cannot_be_set_refuse_the_release_and_say_why() {
     for prefers_nft in [true, false] {
         let firewall = Firewall::of_namespace("no-such-namespace", prefers_nft);
         let error: TargetError = firewall.ensure().await.unwrap_err().into();
-        assert_eq!(
-            (error.reason.code, error.class),
-            (ReasonCode::IsolationUnavailable, Class::Stalled)
-        );
+        assert_eq!((error.reason.code, error.class), (ReasonCode::IsolationUnavailable, Class::Stalled));
         assert!(error.reason.message.contains("CAP_NET_ADMIN"), "{error}");
-        assert!(
-            firewall.missing().await.is_err(),
-            "unreadable is not complete"
-        );
+        assert!(firewall.missing().await.is_err(), "unreadable is not complete");
     }
 }
