@@ -322,6 +322,15 @@ impl Source for GitSource {
         sha: &Sha,
     ) -> Result<CommitFacts, SourceError> {
         let repo = self.repo(repo)?;
+        let what = format!("the commit {} of `{branch}` could not be read", sha.short());
+        let id = tree::id(sha).map_err(|fault| told(&what, &repo.remote, fault))?;
+        let inner = Arc::clone(&repo);
+        // One that is here costs no turn, so that a fetch that hangs delays nobody else.
+        if let Ok(Some(facts)) =
+            within(READ_BOUND, blocking(move |_| Ok(inner.seen_facts(id)))).await
+        {
+            return Ok(facts);
+        }
         self.flight(&repo, branch, sha).await
     }
 
