@@ -2,15 +2,17 @@
 //!
 //! Nothing here does I/O, knows the time, or imports anything of ours.
 
+pub mod ci;
 pub mod desired;
+pub mod document;
 pub mod fault;
 pub mod live;
 pub mod name;
 pub mod outcome;
 pub mod policy;
 pub mod problem;
-pub mod record;
 pub mod revision;
+pub mod sample;
 pub mod secret;
 
 pub use fault::{Class, Fault, Reason, ReasonCode};

@@ -291,9 +291,7 @@ impl FromStr for RepoPath {
         if trimmed == "." || (trimmed.is_empty() && text == "./") {
             return Ok(Self(".".to_owned()));
         }
-        let part = |part: &str| {
-            !part.is_empty() && part != "." && part != ".." && !part.eq_ignore_ascii_case(".git")
-        };
+        let part = |part: &str| !part.is_empty() && part != "." && part != ".." && !part.eq_ignore_ascii_case(".git");
         let is_path = trimmed.len() <= 1024
             && !trimmed.chars().any(|c| c.is_control() || c == '\\')
             && trimmed.split('/').all(part);

@@ -7,7 +7,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::desired::SmokeCheck;
 use super::name::{BranchName, ProjectName, RepoPath, TargetLabel};
+use super::revision::Digest;
 
 /// A project of the registry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,10 +28,62 @@ pub struct Project {
     pub uid: Option<u32>,
     /// The tracked branch, default `main` **(own)**.
     pub branch: BranchName,
+    /// The name of the credential that reads `repo` **(own)**; none = the one of `[github]`.
+    #[serde(default)]
+    pub credential: Option<String>,
     /// Where its images come from **(own)**.
     pub image: ImagePolicy,
     /// By name.
     pub targets: BTreeMap<TargetLabel, TargetPolicy>,
+}
+
+/// The part of the registry that a release of one host target is made of.
+#[derive(Serialize)]
+struct ReleasePart<'a> {
+    uid: Option<u32>,
+    image: &'a ImagePolicy,
+    hosts: &'a [String],
+    slots: [u16; 2],
+    limits: &'a Limits,
+    env: &'a BTreeMap<String, String>,
+    secrets: &'a [String],
+    job_secrets: &'a BTreeMap<String, Vec<String>>,
+    egress: &'a [String],
+    upstreams: &'a [String],
+    data: &'a Option<DataPolicy>,
+    access_log: bool,
+}
+
+impl Project {
+    /// The digest of what the registry puts into a release of one target; a change of it is a new
+    /// generation (ruling 12), lifts a quarantine once (ruling 7), and voids a consent (ruling 6).
+    ///
+    /// Left out is what changes no release: `boxes`, who consents and when (`approve`,
+    /// `require_ci`, `windows`, …), where commits come from, `keep_releases`, `drain`, `adopt`.
+    /// A target that is unknown has the digest of nothing.
+    #[must_use]
+    pub fn release_digest(&self, label: &TargetLabel) -> Digest {
+        let bytes = match self.targets.get(label).map(|target| &target.kind) {
+            Some(TargetKind::Host(policy)) => serde_json::to_vec(&ReleasePart {
+                uid: self.uid,
+                image: &self.image,
+                hosts: &policy.hosts,
+                slots: policy.slots,
+                limits: &policy.limits,
+                env: &policy.env,
+                secrets: &policy.secrets,
+                job_secrets: &policy.job_secrets,
+                egress: &policy.egress,
+                upstreams: &policy.upstreams,
+                data: &policy.data,
+                access_log: policy.access_log,
+            }),
+            Some(TargetKind::Cluster(policy)) => serde_json::to_vec(policy),
+            None => Ok(Vec::new()),
+        };
+        // Plain data with text keys always has a JSON form.
+        Digest::of(&bytes.unwrap_or_default())
+    }
 }
 
 /// Where a project's commits come from.
@@ -203,6 +257,9 @@ pub struct ClusterPolicy {
     pub cluster: String,
     /// The environment's name.
     pub environment: String,
+    /// `[[targets.<t>.smoke]]`, checked once everything is ready.
+    #[serde(default)]
+    pub smoke: Vec<SmokeCheck>,
 }
 
 /// A host target's keys.

@@ -76,9 +76,7 @@ impl GitHttp {
             mood: Mutex::default(),
             asked: Mutex::default(),
         });
-        let app = Router::new()
-            .fallback(answer)
-            .with_state(Arc::clone(&served));
+        let app = Router::new().fallback(answer).with_state(Arc::clone(&served));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let task = tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
@@ -97,9 +95,7 @@ impl GitHttp {
 }
 
 fn header(headers: &HeaderMap, name: &str) -> Option<String> {
-    headers
-        .get(name)
-        .map(|value| value.to_str().unwrap().to_owned())
+    headers.get(name).map(|value| value.to_str().unwrap().to_owned())
 }
 
 async fn answer(State(served): State<Arc<Served>>, request: Request<Body>) -> Response<Body> {
@@ -121,33 +117,21 @@ async fn answer(State(served): State<Arc<Served>>, request: Request<Body>) -> Re
     match mood {
         Mood::Status(status) => return with(status).body(Body::empty()).unwrap(),
         Mood::Moved(to) => {
-            return with(301)
-                .header("location", to)
-                .body(Body::empty())
-                .unwrap();
+            return with(301).header("location", to).body(Body::empty()).unwrap();
         }
         Mood::Hang => std::future::pending::<()>().await,
         Mood::Well | Mood::CutAfter(_) => {}
     }
     if !is_allowed {
-        return with(401)
-            .header("www-authenticate", "Basic realm=\"git\"")
-            .body(Body::empty())
-            .unwrap();
+        return with(401).header("www-authenticate", "Basic realm=\"git\"").body(Body::empty()).unwrap();
     }
     let is_post = parts.method == Method::POST;
-    let (status, kind, body) =
-        backend(&served, (&parts.method, &parts.uri, &parts.headers), body).await;
+    let (status, kind, body) = backend(&served, (&parts.method, &parts.uri, &parts.headers), body).await;
     let body = match mood {
         Mood::CutAfter(bytes) if is_post => cut(body, bytes),
-        Mood::CutAfter(_) | Mood::Well | Mood::Status(_) | Mood::Hang | Mood::Moved(_) => {
-            Body::from(body)
-        }
+        Mood::CutAfter(_) | Mood::Well | Mood::Status(_) | Mood::Hang | Mood::Moved(_) => Body::from(body),
     };
-    with(status)
-        .header("content-type", kind)
-        .body(body)
-        .unwrap()
+    with(status).header("content-type", kind).body(body).unwrap()
 }
 
 /// Sends the beginning and then breaks the connection.
@@ -158,11 +142,7 @@ fn cut(body: Bytes, bytes: usize) -> Body {
 }
 
 /// Source: git-http-backend(1), RFC 3875.
-async fn backend(
-    served: &Served,
-    request: (&Method, &Uri, &HeaderMap),
-    body: Bytes,
-) -> (u16, String, Bytes) {
+async fn backend(served: &Served, request: (&Method, &Uri, &HeaderMap), body: Bytes) -> (u16, String, Bytes) {
     let (method, uri, headers) = request;
     let mut child = tokio::process::Command::new("git")
         .arg("http-backend")
@@ -175,19 +155,10 @@ async fn backend(
         .env("REQUEST_METHOD", method.as_str())
         .env("PATH_INFO", uri.path())
         .env("QUERY_STRING", uri.query().unwrap_or_default())
-        .env(
-            "CONTENT_TYPE",
-            header(headers, "content-type").unwrap_or_default(),
-        )
+        .env("CONTENT_TYPE", header(headers, "content-type").unwrap_or_default())
         .env("CONTENT_LENGTH", body.len().to_string())
-        .env(
-            "GIT_PROTOCOL",
-            header(headers, "git-protocol").unwrap_or_default(),
-        )
-        .env(
-            "HTTP_CONTENT_ENCODING",
-            header(headers, "content-encoding").unwrap_or_default(),
-        )
+        .env("GIT_PROTOCOL", header(headers, "git-protocol").unwrap_or_default())
+        .env("HTTP_CONTENT_ENCODING", header(headers, "content-encoding").unwrap_or_default())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -201,20 +172,13 @@ async fn backend(
     });
     let output = child.wait_with_output().await.unwrap().stdout;
     feed.await.unwrap();
-    let end = output
-        .windows(4)
-        .position(|window| window == b"\r\n\r\n")
-        .unwrap_or(output.len());
+    let end = output.windows(4).position(|window| window == b"\r\n\r\n").unwrap_or(output.len());
     let head = String::from_utf8_lossy(&output[..end]).into_owned();
     let value = |name: &str| {
         let mut lines = head.lines().filter_map(|line| line.split_once(':'));
-        lines
-            .find(|(key, _)| key.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value.trim().to_owned())
+        lines.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim().to_owned())
     };
-    let status = value("status")
-        .and_then(|text| text.get(..3).and_then(|code| code.parse().ok()))
-        .unwrap_or(200);
+    let status = value("status").and_then(|text| text.get(..3).and_then(|code| code.parse().ok())).unwrap_or(200);
     let body = Bytes::from(output).slice(end + 4..);
     (status, value("content-type").unwrap_or_default(), body)
 }
@@ -223,9 +187,7 @@ async fn backend(
 fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     bytes.chunks(3).fold(String::new(), |mut text, chunk| {
-        let bits = (0..3).fold(0_usize, |bits, at| {
-            (bits << 8) | usize::from(chunk.get(at).copied().unwrap_or(0))
-        });
+        let bits = (0..3).fold(0_usize, |bits, at| (bits << 8) | usize::from(chunk.get(at).copied().unwrap_or(0)));
         for at in 0..4 {
             let letter = char::from(LETTERS[(bits >> (18 - 6 * at)) & 63]);
             text.push(if at <= chunk.len() { letter } else { '=' });

@@ -17,11 +17,7 @@ pub(crate) struct GitRepo {
 /// A `git` that reads no configuration but ours.
 pub(crate) fn git_command(dir: &Path) -> Command {
     let mut command = Command::new("git");
-    command
-        .current_dir(dir)
-        .env_clear()
-        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-        .env("HOME", dir);
+    command.current_dir(dir).env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", dir);
     for (name, value) in [
         ("GIT_CONFIG_GLOBAL", "/dev/null"),
         ("GIT_CONFIG_SYSTEM", "/dev/null"),
@@ -40,20 +36,9 @@ pub(crate) fn git_command(dir: &Path) -> Command {
 
 /// Runs `git` in a directory and gives its output; anything but success ends the test.
 pub(crate) fn git(dir: &Path, arguments: &[&str]) -> String {
-    let output = git_command(dir)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .expect("install the package git");
-    assert!(
-        output.status.success(),
-        "git {arguments:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    String::from_utf8(output.stdout)
-        .unwrap()
-        .trim_end()
-        .to_owned()
+    let output = git_command(dir).args(arguments).stdin(Stdio::null()).output().expect("install the package git");
+    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
 }
 
 impl GitRepo {
@@ -61,26 +46,9 @@ impl GitRepo {
     pub(crate) fn new(dir: &Path, name: &str) -> Self {
         let bare = dir.join(format!("{name}.git"));
         let work = dir.join(format!("{name}.work"));
-        git(
-            dir,
-            &[
-                "init",
-                "--quiet",
-                "--bare",
-                "--initial-branch=main",
-                bare.to_str().unwrap(),
-            ],
-        );
+        git(dir, &["init", "--quiet", "--bare", "--initial-branch=main", bare.to_str().unwrap()]);
         git(&bare, &["config", "receive.denyDeleteCurrent", "ignore"]);
-        git(
-            dir,
-            &[
-                "init",
-                "--quiet",
-                "--initial-branch=main",
-                work.to_str().unwrap(),
-            ],
-        );
+        git(dir, &["init", "--quiet", "--initial-branch=main", work.to_str().unwrap()]);
         git(&work, &["remote", "add", "origin", bare.to_str().unwrap()]);
         Self { work, bare }
     }
@@ -111,13 +79,7 @@ impl GitRepo {
 
     /// Makes the served branch be the work tree's commit, whatever it was before.
     pub(crate) fn push(&self, branch: &str) {
-        self.git(&[
-            "push",
-            "--quiet",
-            "--force",
-            "origin",
-            &format!("HEAD:refs/heads/{branch}"),
-        ]);
+        self.git(&["push", "--quiet", "--force", "origin", &format!("HEAD:refs/heads/{branch}")]);
     }
 
     /// Writes `app.toml` with this text, commits and pushes it to `main`.

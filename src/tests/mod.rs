@@ -1,4 +1,7 @@
-//! Tests that span modules.
+//! Tests that span modules, and what they share.
 
+pub(crate) mod app;
+mod architecture;
 pub(crate) mod git_http;
 pub(crate) mod git_repo;
+pub(crate) mod github;

@@ -42,11 +42,7 @@ impl Abort {
 
     /// Fails once the abort was raised.
     pub(super) fn check(&self) -> Result<(), Fault> {
-        if self.flag.load(Ordering::Relaxed) {
-            Err(Fault::Stopped)
-        } else {
-            Ok(())
-        }
+        if self.flag.load(Ordering::Relaxed) { Err(Fault::Stopped) } else { Ok(()) }
     }
 
     /// Takes charge of a child, killing it at once if the abort was raised before.

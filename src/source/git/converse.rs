@@ -40,12 +40,8 @@ impl Repo {
                     token: self.token.clone(),
                     link: Arc::clone(&link),
                 };
-                let url = gix::url::parse(url.as_str())
-                    .map_err(|error| Fault::remote(format!("{error:?}")))?;
-                let mut talk = Talk::open(
-                    Box::new(http::connect_http(wire, url, Protocol::V2, false)),
-                    link,
-                )?;
+                let url = gix::url::parse(url.as_str()).map_err(|error| Fault::remote(format!("{error:?}")))?;
+                let mut talk = Talk::open(Box::new(http::connect_http(wire, url, Protocol::V2, false)), link)?;
                 if !talk.is_v2() {
                     return Err(Fault::refused(
                         "the server does not speak protocol version 2",
@@ -72,10 +68,9 @@ impl Repo {
         abort.reap();
         abort.check()?;
         match result {
-            Err(fault @ Fault::Remote { .. }) => Err(started
-                .complaint
-                .fault(&self.remote.way, &self.keys)
-                .unwrap_or(fault)),
+            Err(fault @ Fault::Remote { .. }) => {
+                Err(started.complaint.fault(&self.remote.way, &self.keys).unwrap_or(fault))
+            }
             other => other,
         }
     }

@@ -4,9 +4,7 @@ use std::io::{self, BufRead, Cursor, Read, Write};
 use std::sync::{Arc, Mutex};
 
 use bytes::{Buf as _, Bytes};
-use gix::protocol::transport::client::blocking_io::http::{
-    GetResponse, Http, PostBodyDataKind, PostResponse,
-};
+use gix::protocol::transport::client::blocking_io::http::{GetResponse, Http, PostBodyDataKind, PostResponse};
 use reqwest::{Method, RequestBuilder, Response};
 
 use super::fault::hold;
@@ -25,13 +23,7 @@ type Shared = Arc<Mutex<Exchange>>;
 
 impl Exchange {
     fn start(wire: Wire, request: RequestBuilder) -> Shared {
-        Arc::new(Mutex::new(Self {
-            wire,
-            request: Some(request),
-            body: Vec::new(),
-            response: None,
-            whole: None,
-        }))
+        Arc::new(Mutex::new(Self { wire, request: Some(request), body: Vec::new(), response: None, whole: None }))
     }
 
     fn ensure_sent(&mut self) -> io::Result<()> {
@@ -39,11 +31,7 @@ impl Exchange {
             return Ok(());
         };
         let body = std::mem::take(&mut self.body);
-        let request = if body.is_empty() {
-            request
-        } else {
-            request.body(body)
-        };
+        let request = if body.is_empty() { request } else { request.body(body) };
         let response = self.wire.send(request)?;
         self.response = Some(response);
         if self.wire.link.is_small() {
@@ -57,13 +45,8 @@ impl Exchange {
     }
 
     fn header_lines(&self) -> Vec<u8> {
-        let kind = self
-            .response
-            .as_ref()
-            .and_then(|response| response.headers().get(reqwest::header::CONTENT_TYPE));
-        let kind = kind
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default();
+        let kind = self.response.as_ref().and_then(|response| response.headers().get(reqwest::header::CONTENT_TYPE));
+        let kind = kind.and_then(|value| value.to_str().ok()).unwrap_or_default();
         format!("content-type: {kind}\n").into_bytes()
     }
 
@@ -177,19 +160,10 @@ impl Http for Wire {
         headers: impl IntoIterator<Item = impl AsRef<str>>,
     ) -> gix::Result<GetResponse<Headers, Body>> {
         let exchange = Exchange::start(self.clone(), self.request(Method::GET, url, headers));
-        hold(&exchange)
-            .ensure_sent()
-            .map_err(gix::Error::from_error)?;
+        hold(&exchange).ensure_sent().map_err(gix::Error::from_error)?;
         Ok(GetResponse {
-            headers: Headers {
-                exchange: Arc::clone(&exchange),
-                lines: None,
-            },
-            body: Body {
-                exchange,
-                chunk: Bytes::new(),
-                is_at_end: false,
-            },
+            headers: Headers { exchange: Arc::clone(&exchange), lines: None },
+            body: Body { exchange, chunk: Bytes::new(), is_at_end: false },
         })
     }
 
@@ -203,15 +177,8 @@ impl Http for Wire {
         let exchange = Exchange::start(self.clone(), self.request(Method::POST, url, headers));
         Ok(PostResponse {
             post_body: PostBody(Arc::clone(&exchange)),
-            headers: Headers {
-                exchange: Arc::clone(&exchange),
-                lines: None,
-            },
-            body: Body {
-                exchange,
-                chunk: Bytes::new(),
-                is_at_end: false,
-            },
+            headers: Headers { exchange: Arc::clone(&exchange), lines: None },
+            body: Body { exchange, chunk: Bytes::new(), is_at_end: false },
         })
     }
 

@@ -51,11 +51,7 @@ type Items = BTreeMap<Vec<u8>, Item>;
 ///
 /// # Errors
 /// [`ReasonCode::BuildFailed`] with a name for what cannot be a build context; [`Fault::Mirror`] if objects are missing.
-pub(super) fn write(
-    repository: &gix::Repository,
-    job: &Job<'_>,
-    abort: &Abort,
-) -> Result<Vec<String>, Fault> {
+pub(super) fn write(repository: &gix::Repository, job: &Job<'_>, abort: &Abort) -> Result<Vec<String>, Fault> {
     let top = tree::find(repository, job.commit, job.context)?;
     if top.kind != EntryKind::Tree {
         return Err(refused(job, "it is not a directory"));
@@ -65,31 +61,19 @@ pub(super) fn write(
         if item.kind == EntryKind::Link && !ends_inside(&items, path, &item.link) {
             return Err(refused(
                 job,
-                &format!(
-                    "the link `{}` to `{}` leaves it",
-                    path.escape_ascii(),
-                    item.link.escape_ascii()
-                ),
+                &format!("the link `{}` to `{}` leaves it", path.escape_ascii(), item.link.escape_ascii()),
             ));
         }
     }
-    let file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(job.to);
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(job.to);
     let file = file.map_err(|error| disk(job, &error))?;
     let written = archive(repository, &items, (file, job, abort));
     if written.is_err() {
         std::fs::remove_file(job.to).ok();
     }
     written?;
-    let modules = items
-        .iter()
-        .filter(|(_, item)| item.kind == EntryKind::Commit);
-    Ok(modules
-        .map(|(path, _)| String::from_utf8_lossy(path).into_owned())
-        .collect())
+    let modules = items.iter().filter(|(_, item)| item.kind == EntryKind::Commit);
+    Ok(modules.map(|(path, _)| String::from_utf8_lossy(path).into_owned()).collect())
 }
 
 fn refused(job: &Job<'_>, why: &str) -> Fault {
@@ -104,11 +88,7 @@ fn refused(job: &Job<'_>, why: &str) -> Fault {
 }
 
 fn disk(job: &Job<'_>, error: &io::Error) -> Fault {
-    let code = if error.kind() == io::ErrorKind::StorageFull {
-        ReasonCode::DiskFull
-    } else {
-        ReasonCode::BuildFailed
-    };
+    let code = if error.kind() == io::ErrorKind::StorageFull { ReasonCode::DiskFull } else { ReasonCode::BuildFailed };
     Fault::Final(Box::new(crate::source::SourceError {
         reason: crate::model::Reason::new(
             code,
@@ -123,11 +103,7 @@ fn disk(job: &Job<'_>, error: &io::Error) -> Fault {
 }
 
 /// Lists everything below the context, sorted by path, within every bound.
-fn collect(
-    repository: &gix::Repository,
-    job: &Job<'_>,
-    from: (ObjectId, &Abort),
-) -> Result<Items, Fault> {
+fn collect(repository: &gix::Repository, job: &Job<'_>, from: (ObjectId, &Abort)) -> Result<Items, Fault> {
     let (top, abort) = from;
     let mut items = Items::new();
     let mut left = job.limit;
@@ -135,48 +111,26 @@ fn collect(
     while let Some((prefix, id, depth)) = waiting.pop() {
         abort.check()?;
         if depth > MAX_DEPTH || items.len() > MAX_ENTRIES {
-            return Err(refused(
-                job,
-                &format!("it has more than {MAX_DEPTH} levels or {MAX_ENTRIES} entries"),
-            ));
+            return Err(refused(job, &format!("it has more than {MAX_DEPTH} levels or {MAX_ENTRIES} entries")));
         }
         for entry in tree::entries(repository, id)? {
             let path = [prefix.as_slice(), entry.name.as_slice()].concat();
             let mut link = Vec::new();
             match entry.kind {
-                EntryKind::Tree => {
-                    waiting.push(([path.as_slice(), b"/"].concat(), entry.id, depth + 1))
-                }
+                EntryKind::Tree => waiting.push(([path.as_slice(), b"/"].concat(), entry.id, depth + 1)),
                 EntryKind::Link => link = whole::object(repository, entry.id)?.data,
                 EntryKind::Blob | EntryKind::BlobExecutable => {
-                    let header = repository
-                        .try_find_header(entry.id)
-                        .map_err(Fault::mirror)?;
-                    let size = header
-                        .ok_or_else(|| Fault::Mirror(format!("object {} is missing", entry.id)))?
-                        .size();
+                    let header = repository.try_find_header(entry.id).map_err(Fault::mirror)?;
+                    let size = header.ok_or_else(|| Fault::Mirror(format!("object {} is missing", entry.id)))?.size();
                     left = left.checked_sub(size).ok_or_else(|| {
-                        refused(
-                            job,
-                            &format!(
-                                "it has more than `build_context_limit` = {} bytes",
-                                job.limit
-                            ),
-                        )
+                        refused(job, &format!("it has more than `build_context_limit` = {} bytes", job.limit))
                     })?;
                 }
                 EntryKind::Commit => {}
             }
-            let item = Item {
-                kind: entry.kind,
-                id: entry.id,
-                link,
-            };
+            let item = Item { kind: entry.kind, id: entry.id, link };
             if items.insert(path.clone(), item).is_some() {
-                return Err(refused(
-                    job,
-                    &format!("`{}` is in it twice", path.escape_ascii()),
-                ));
+                return Err(refused(job, &format!("`{}` is in it twice", path.escape_ascii())));
             }
         }
     }
@@ -186,10 +140,7 @@ fn collect(
 /// Follows a link through the other links, as a kernel would, and says whether it stays below the context.
 /// A link to something absent is fine.
 fn ends_inside(items: &Items, path: &[u8], link: &[u8]) -> bool {
-    let mut here: Vec<Vec<u8>> = path
-        .split(|byte| *byte == b'/')
-        .map(<[u8]>::to_vec)
-        .collect();
+    let mut here: Vec<Vec<u8>> = path.split(|byte| *byte == b'/').map(<[u8]>::to_vec).collect();
     here.pop();
     let mut ahead: VecDeque<Vec<u8>> = VecDeque::new();
     let mut hops = 0;
@@ -197,11 +148,7 @@ fn ends_inside(items: &Items, path: &[u8], link: &[u8]) -> bool {
     loop {
         if let Some(target) = next.take() {
             hops += 1;
-            if target.is_empty()
-                || target.starts_with(b"/")
-                || target.contains(&0)
-                || hops > MAX_HOPS
-            {
+            if target.is_empty() || target.starts_with(b"/") || target.contains(&0) || hops > MAX_HOPS {
                 return false;
             }
             for part in target.rsplit(|byte| *byte == b'/') {
@@ -220,10 +167,7 @@ fn ends_inside(items: &Items, path: &[u8], link: &[u8]) -> bool {
             }
             _ => {
                 here.push(part);
-                if let Some(item) = items
-                    .get(&here.join(&b'/'))
-                    .filter(|item| item.kind == EntryKind::Link)
-                {
+                if let Some(item) = items.get(&here.join(&b'/')).filter(|item| item.kind == EntryKind::Link) {
                     next = Some(item.link.clone());
                     here.pop();
                 }
@@ -232,11 +176,7 @@ fn ends_inside(items: &Items, path: &[u8], link: &[u8]) -> bool {
     }
 }
 
-fn archive(
-    repository: &gix::Repository,
-    items: &Items,
-    to: (File, &Job<'_>, &Abort),
-) -> Result<(), Fault> {
+fn archive(repository: &gix::Repository, items: &Items, to: (File, &Job<'_>, &Abort)) -> Result<(), Fault> {
     let (file, job, abort) = to;
     let mut builder = tar::Builder::new(BufWriter::new(file));
     for (path, item) in items {
@@ -253,16 +193,8 @@ fn archive(
             }
             EntryKind::Blob | EntryKind::BlobExecutable => {
                 let data = whole::object(repository, item.id)?.data;
-                let mode = if item.kind == EntryKind::BlobExecutable {
-                    0o755
-                } else {
-                    0o644
-                };
-                let mut header = header(
-                    EntryType::Regular,
-                    mode,
-                    u64::try_from(data.len()).unwrap_or(u64::MAX),
-                );
+                let mode = if item.kind == EntryKind::BlobExecutable { 0o755 } else { 0o644 };
+                let mut header = header(EntryType::Regular, mode, u64::try_from(data.len()).unwrap_or(u64::MAX));
                 builder.append_data(&mut header, path, data.as_slice())
             }
         };
@@ -301,17 +233,8 @@ pub(super) fn submodules(
     if top.kind != EntryKind::Tree {
         return Ok(Vec::new());
     }
-    let job = Job {
-        commit: at.0,
-        context: at.1,
-        to: Path::new(""),
-        limit: u64::MAX,
-    };
+    let job = Job { commit: at.0, context: at.1, to: Path::new(""), limit: u64::MAX };
     let items = collect(repository, &job, (top.id, abort))?;
-    let modules = items
-        .into_iter()
-        .filter(|(_, item)| item.kind == EntryKind::Commit);
-    Ok(modules
-        .map(|(path, _)| String::from_utf8_lossy(&path).into_owned())
-        .collect())
+    let modules = items.into_iter().filter(|(_, item)| item.kind == EntryKind::Commit);
+    Ok(modules.map(|(path, _)| String::from_utf8_lossy(&path).into_owned()).collect())
 }

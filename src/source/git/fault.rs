@@ -35,20 +35,12 @@ pub(super) enum Fault {
 impl Fault {
     /// The remote did not answer as hoped, and may do so later.
     pub(super) fn remote(why: impl std::fmt::Display) -> Self {
-        Self::Remote {
-            why: short(&why.to_string()),
-            todo: "it is tried again by itself",
-            class: Class::Transient,
-        }
+        Self::Remote { why: short(&why.to_string()), todo: "it is tried again by itself", class: Class::Transient }
     }
 
     /// The remote will go on refusing until a person acts.
     pub(super) fn refused(why: impl std::fmt::Display, todo: &'static str) -> Self {
-        Self::Remote {
-            why: short(&why.to_string()),
-            todo,
-            class: Class::Stalled,
-        }
+        Self::Remote { why: short(&why.to_string()), todo, class: Class::Stalled }
     }
 
     /// The mirror failed; every cause in one line.
@@ -58,10 +50,7 @@ impl Fault {
 
     /// The commit's own content breaks a rule.
     pub(super) fn content(code: ReasonCode, message: impl Into<String>) -> Self {
-        Self::Final(Box::new(SourceError {
-            reason: Reason::new(code, message),
-            class: Class::Stalled,
-        }))
+        Self::Final(Box::new(SourceError { reason: Reason::new(code, message), class: Class::Stalled }))
     }
 }
 
@@ -77,10 +66,7 @@ pub(super) fn short(text: &str) -> String {
 /// Says what could not be done and where, with the fault's own why and what to do.
 pub(super) fn told(what: &str, place: &Remote, fault: Fault) -> SourceError {
     let unavailable = |why: &str, todo: &str, class| SourceError {
-        reason: Reason::new(
-            ReasonCode::GitUnavailable,
-            format!("{what} (at {place}): {why}; {todo}"),
-        ),
+        reason: Reason::new(ReasonCode::GitUnavailable, format!("{what} (at {place}): {why}; {todo}")),
         class,
     };
     match fault {
@@ -88,9 +74,7 @@ pub(super) fn told(what: &str, place: &Remote, fault: Fault) -> SourceError {
         Fault::Mirror(why) if is_full(&why) => SourceError {
             reason: Reason::new(
                 ReasonCode::DiskFull,
-                format!(
-                    "{what} (at {place}): the disk of the state directory is full ({why}); free space there"
-                ),
+                format!("{what} (at {place}): the disk of the state directory is full ({why}); free space there"),
             ),
             class: Class::Transient,
         },
@@ -99,11 +83,7 @@ pub(super) fn told(what: &str, place: &Remote, fault: Fault) -> SourceError {
             "it is cloned again by itself; if this repeats, check the disk of the state directory",
             Class::Transient,
         ),
-        Fault::Stopped => unavailable(
-            "it was stopped",
-            "it is tried again by itself",
-            Class::Transient,
-        ),
+        Fault::Stopped => unavailable("it was stopped", "it is tried again by itself", Class::Transient),
         Fault::Final(error) => *error,
     }
 }

@@ -38,11 +38,7 @@ pub(super) fn depth(commits: u32) -> NonZeroU32 {
 ///
 /// # Errors
 /// [`Fault::Mirror`] if a commit is there and cannot be read; [`Fault::Remote`] past [`MAX_COMMITS`].
-pub(super) fn walk(
-    repository: &gix::Repository,
-    pair: (ObjectId, ObjectId),
-    abort: &Abort,
-) -> Result<Walk, Fault> {
+pub(super) fn walk(repository: &gix::Repository, pair: (ObjectId, ObjectId), abort: &Abort) -> Result<Walk, Fault> {
     let (old, new) = pair;
     let mut waiting = VecDeque::from([new]);
     let mut seen = HashSet::from([new]);
@@ -62,8 +58,7 @@ pub(super) fn walk(
             is_cut = true;
             continue;
         };
-        let commit =
-            gix::objs::CommitRef::from_bytes(&object.data, id.kind()).map_err(Fault::mirror)?;
+        let commit = gix::objs::CommitRef::from_bytes(&object.data, id.kind()).map_err(Fault::mirror)?;
         waiting.extend(commit.parents().filter(|parent| seen.insert(*parent)));
     }
     Ok(if is_cut { Walk::CutShort } else { Walk::NotMet })

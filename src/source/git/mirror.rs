@@ -44,18 +44,10 @@ impl Root {
     pub(super) fn take(path: PathBuf) -> io::Result<Self> {
         if let Some(parent) = path.parent() {
             // The state directory may be passed through, not listed (ruling 33).
-            DirBuilder::new()
-                .recursive(true)
-                .mode(0o711)
-                .create(parent)?;
+            DirBuilder::new().recursive(true).mode(0o711).create(parent)?;
         }
         private_dir(&path)?;
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(path.join("lock"))?;
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path.join("lock"))?;
         lock_soon(&lock)?;
         for entry in fs::read_dir(&path)? {
             let entry = entry?;
@@ -129,22 +121,14 @@ pub(super) fn make_at(path: &Path) -> Result<gix::Repository, Fault> {
         fs::remove_dir_all(path).map_err(Fault::mirror)?;
     }
     private_dir(path).map_err(Fault::mirror)?;
-    gix::create::into(
-        path,
-        gix::create::Kind::Bare,
-        gix::create::Options::default(),
-    )
-    .map_err(Fault::mirror)?;
+    gix::create::into(path, gix::create::Kind::Bare, gix::create::Options::default()).map_err(Fault::mirror)?;
     private_dir(&path.join("refs/trueup")).map_err(Fault::mirror)?;
     open_isolated(path).map_err(Fault::Mirror)
 }
 
 /// The place beside a mirror where its successor is made.
 pub(super) fn temporary(path: &Path) -> PathBuf {
-    let name = path
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default();
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     path.with_file_name(format!("tmp-{name}"))
 }
 
@@ -157,9 +141,7 @@ pub(super) fn swap(successor: &Path, path: &Path) -> Result<(), Fault> {
     }
     if rustix::fs::renameat_with(CWD, successor, CWD, path, RenameFlags::EXCHANGE).is_err() {
         let old = successor.with_extension("old");
-        fs::rename(path, &old)
-            .and_then(|()| fs::rename(successor, path))
-            .map_err(Fault::mirror)?;
+        fs::rename(path, &old).and_then(|()| fs::rename(successor, path)).map_err(Fault::mirror)?;
         return fs::remove_dir_all(&old).map_err(Fault::mirror);
     }
     fs::remove_dir_all(successor).map_err(Fault::mirror)
@@ -170,37 +152,21 @@ pub(super) fn swap(successor: &Path, path: &Path) -> Result<(), Fault> {
 /// # Errors
 /// When the mirror cannot be listed.
 pub(super) fn sweep(path: &Path) -> io::Result<()> {
-    for directory in [
-        "",
-        "refs",
-        "refs/heads",
-        "refs/trueup",
-        "objects",
-        "objects/info",
-    ] {
-        each_file(&path.join(directory), |file, name| {
-            if name.ends_with(".lock") {
-                fs::remove_file(file)
-            } else {
-                Ok(())
-            }
-        })?;
+    for directory in ["", "refs", "refs/heads", "refs/trueup", "objects", "objects/info"] {
+        each_file(
+            &path.join(directory),
+            |file, name| {
+                if name.ends_with(".lock") { fs::remove_file(file) } else { Ok(()) }
+            },
+        )?;
     }
     each_file(&path.join("objects/pack"), |file, name| {
-        let is_whole = name.starts_with("pack-")
-            && (name.ends_with(".idx") || file.with_extension("idx").exists());
-        if is_whole && !name.ends_with(".keep") && !name.ends_with(".lock") {
-            Ok(())
-        } else {
-            fs::remove_file(file)
-        }
+        let is_whole = name.starts_with("pack-") && (name.ends_with(".idx") || file.with_extension("idx").exists());
+        if is_whole && !name.ends_with(".keep") && !name.ends_with(".lock") { Ok(()) } else { fs::remove_file(file) }
     })
 }
 
-fn each_file(
-    directory: &Path,
-    mut then: impl FnMut(&Path, &str) -> io::Result<()>,
-) -> io::Result<()> {
+fn each_file(directory: &Path, mut then: impl FnMut(&Path, &str) -> io::Result<()>) -> io::Result<()> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -239,14 +205,8 @@ pub(super) fn record(path: &Path, id: ObjectId) -> Result<(), Fault> {
 
 /// Notes that a recorded commit was used; a note that cannot be made costs nothing but its place in the order.
 pub(super) fn touch(path: &Path, id: ObjectId) {
-    let now = Timespec {
-        tv_sec: 0,
-        tv_nsec: UTIME_NOW,
-    };
-    let times = Timestamps {
-        last_access: now,
-        last_modification: now,
-    };
+    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+    let times = Timestamps { last_access: now, last_modification: now };
     let record = path.join("refs/trueup").join(id.to_string());
     rustix::fs::utimensat(CWD, &record, &times, AtFlags::empty()).ok();
 }

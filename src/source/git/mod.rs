@@ -27,9 +27,7 @@ use place::{Remote, Way};
 use repo::{Effort, Repo};
 use run::{blocking, bug, within};
 use settings::{COPY_LIMIT_BYTES, FETCH_LIMIT_BYTES, OBJECT_LIMIT_BYTES};
-pub use settings::{
-    FETCH_BOUND, FETCHES_AT_ONCE, GitSettings, LOOK_BOUND, LOOKS_AT_ONCE, READ_BOUND, Token,
-};
+pub use settings::{FETCH_BOUND, FETCHES_AT_ONCE, GitSettings, LOOK_BOUND, LOOKS_AT_ONCE, READ_BOUND, Token};
 
 mod abort;
 mod converse;
@@ -72,10 +70,7 @@ struct Common {
 
 impl fmt::Debug for GitSource {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("GitSource")
-            .field("settings", &self.shared.settings)
-            .finish_non_exhaustive()
+        formatter.debug_struct("GitSource").field("settings", &self.shared.settings).finish_non_exhaustive()
     }
 }
 
@@ -95,13 +90,9 @@ impl GitSource {
                 format!("{error}; make it writable for the daemon")
             };
             let message = format!("Git mirrors cannot be kept in {}: {why}", path.display());
-            SourceError {
-                reason: Reason::new(ReasonCode::GitUnavailable, message),
-                class: Class::Stalled,
-            }
+            SourceError { reason: Reason::new(ReasonCode::GitUnavailable, message), class: Class::Stalled }
         })?;
-        mirror::private_dir(&settings.state_dir.join("ssh"))
-            .map_err(|error| bug(&error.to_string()))?;
+        mirror::private_dir(&settings.state_dir.join("ssh")).map_err(|error| bug(&error.to_string()))?;
         let client = |is_loopback| wire::client(is_loopback).map_err(|why| bug(&why));
         Ok(Self {
             shared: Arc::new(Common {
@@ -120,12 +111,7 @@ impl GitSource {
     ///
     /// # Errors
     /// As [`Source::read`], without a limit.
-    pub async fn check_file(
-        &self,
-        repo: &Repository,
-        sha: &Sha,
-        path: &RepoPath,
-    ) -> Result<(), SourceError> {
+    pub async fn check_file(&self, repo: &Repository, sha: &Sha, path: &RepoPath) -> Result<(), SourceError> {
         let (commit, path) = (sha.clone(), path.clone());
         let what = format!("`{path}` at {} could not be read", sha.short());
         self.use_commit(repo, (sha, READ_BOUND, what), move |repository, _| {
@@ -138,12 +124,7 @@ impl GitSource {
     ///
     /// # Errors
     /// [`SourceError`] when the tree cannot be read.
-    pub async fn submodules(
-        &self,
-        repo: &Repository,
-        sha: &Sha,
-        path: &RepoPath,
-    ) -> Result<Vec<String>, SourceError> {
+    pub async fn submodules(&self, repo: &Repository, sha: &Sha, path: &RepoPath) -> Result<Vec<String>, SourceError> {
         let (commit, path) = (sha.clone(), path.clone());
         let what = format!("the submodules at {} could not be listed", sha.short());
         self.use_commit(repo, (sha, READ_BOUND, what), move |repository, abort| {
@@ -160,25 +141,20 @@ impl GitSource {
             return Ok(Arc::clone(repo));
         }
         let remote = Remote::of(repository, &common.settings.git_url).map_err(|why| SourceError {
-            reason: Reason::new(ReasonCode::ConfigInvalid, format!("the repository's address cannot be used: {why}; correct `repo` in the registry")),
+            reason: Reason::new(
+                ReasonCode::ConfigInvalid,
+                format!("the repository's address cannot be used: {why}; correct `repo` in the registry"),
+            ),
             class: Class::Stalled,
         })?;
         let (is_direct, takes_token) = match remote.way {
-            Way::Http {
-                is_loopback,
-                takes_token,
-                ..
-            } => (is_loopback, takes_token),
+            Way::Http { is_loopback, takes_token, .. } => (is_loopback, takes_token),
             Way::File(_) | Way::Ssh { .. } => (true, false),
         };
         let repo = Arc::new(Repo {
             dir: common.root.mirror(&remote.directory()),
             remote,
-            client: if is_direct {
-                common.direct.clone()
-            } else {
-                common.outer.clone()
-            },
+            client: if is_direct { common.direct.clone() } else { common.outer.clone() },
             handle: Handle::current(),
             token: common.settings.token.clone().filter(|_| takes_token),
             keys: ssh::Keys {
@@ -201,35 +177,22 @@ impl GitSource {
         if let Some(flight) = flights.get(sha) {
             return flight.clone();
         }
-        let (this, repo, branch, wanted) =
-            (self.clone(), Arc::clone(repo), branch.clone(), sha.clone());
+        let (this, repo, branch, wanted) = (self.clone(), Arc::clone(repo), branch.clone(), sha.clone());
         let task = tokio::spawn(async move {
-            let what = format!(
-                "the commit {} of `{branch}` could not be fetched",
-                wanted.short()
-            );
+            let what = format!("the commit {} of `{branch}` could not be fetched", wanted.short());
             let result = this.bring(&repo, &wanted, Effort::Thin).await;
             hold(&repo.flights).remove(&wanted);
             result.map_err(|fault| told(&what, &repo.remote, fault))
         });
-        let flight = task
-            .map(|joined| joined.unwrap_or_else(|error| Err(bug(&error.to_string()))))
-            .boxed()
-            .shared();
+        let flight = task.map(|joined| joined.unwrap_or_else(|error| Err(bug(&error.to_string())))).boxed().shared();
         flights.insert(sha.clone(), flight.clone());
         flight
     }
 
-    async fn bring(
-        &self,
-        repo: &Arc<Repo>,
-        sha: &Sha,
-        effort: Effort,
-    ) -> Result<CommitFacts, Fault> {
+    async fn bring(&self, repo: &Arc<Repo>, sha: &Sha, effort: Effort) -> Result<CommitFacts, Fault> {
         let id = tree::id(sha)?;
         let inner = Arc::clone(repo);
-        self.in_turn(repo, move |abort| inner.bring(id, effort, abort))
-            .await
+        self.in_turn(repo, move |abort| inner.bring(id, effort, abort)).await
     }
 
     /// Runs writing work under the repository's turn, all of it within [`FETCH_BOUND`].
@@ -265,20 +228,13 @@ impl GitSource {
         let work = Arc::new(work);
         let once = |id: ObjectId| {
             let (repo, work) = (Arc::clone(&repo), Arc::clone(&work));
-            within(
-                bound,
-                blocking(move |abort| repo.with(id, |repository| work(repository, abort))),
-            )
+            within(bound, blocking(move |abort| repo.with(id, |repository| work(repository, abort))))
         };
         let tried = async {
             let id = tree::id(sha)?;
             match once(id).await {
                 Err(Fault::Mirror(why)) => {
-                    let effort = if mirror::is_recorded(&repo.dir, id) {
-                        Effort::Anew
-                    } else {
-                        Effort::Thin
-                    };
+                    let effort = if mirror::is_recorded(&repo.dir, id) { Effort::Anew } else { Effort::Thin };
                     tracing::warn!(remote = %repo.remote, sha = %id, why, "a mirror is repaired before it is read");
                     self.bring(&repo, sha, effort).await?;
                     once(id).await
@@ -286,9 +242,7 @@ impl GitSource {
                 other => other,
             }
         };
-        tried
-            .await
-            .map_err(|fault| told(&what, &repo.remote, fault))
+        tried.await.map_err(|fault| told(&what, &repo.remote, fault))
     }
 }
 
@@ -306,41 +260,24 @@ impl Source for GitSource {
             })
             .await
         });
-        looked.await.map_err(|fault| {
-            told(
-                &format!("the branch `{branch}` could not be looked at"),
-                &repo.remote,
-                fault,
-            )
-        })
+        looked
+            .await
+            .map_err(|fault| told(&format!("the branch `{branch}` could not be looked at"), &repo.remote, fault))
     }
 
-    async fn fetch(
-        &self,
-        repo: &Repository,
-        branch: &BranchName,
-        sha: &Sha,
-    ) -> Result<CommitFacts, SourceError> {
+    async fn fetch(&self, repo: &Repository, branch: &BranchName, sha: &Sha) -> Result<CommitFacts, SourceError> {
         let repo = self.repo(repo)?;
         let what = format!("the commit {} of `{branch}` could not be read", sha.short());
         let id = tree::id(sha).map_err(|fault| told(&what, &repo.remote, fault))?;
         let inner = Arc::clone(&repo);
         // One that is here costs no turn, so that a fetch that hangs delays nobody else.
-        if let Ok(Some(facts)) =
-            within(READ_BOUND, blocking(move |_| Ok(inner.seen_facts(id)))).await
-        {
+        if let Ok(Some(facts)) = within(READ_BOUND, blocking(move |_| Ok(inner.seen_facts(id)))).await {
             return Ok(facts);
         }
         self.flight(&repo, branch, sha).await
     }
 
-    async fn read(
-        &self,
-        repo: &Repository,
-        sha: &Sha,
-        path: &RepoPath,
-        limit: u64,
-    ) -> Result<Vec<u8>, SourceError> {
+    async fn read(&self, repo: &Repository, sha: &Sha, path: &RepoPath, limit: u64) -> Result<Vec<u8>, SourceError> {
         let (commit, path) = (sha.clone(), path.clone());
         let what = format!("`{path}` at {} could not be read", sha.short());
         self.use_commit(repo, (sha, READ_BOUND, what), move |repository, _| {
@@ -349,28 +286,13 @@ impl Source for GitSource {
         .await
     }
 
-    async fn export(
-        &self,
-        repo: &Repository,
-        sha: &Sha,
-        export: &Export<'_>,
-    ) -> Result<PathBuf, SourceError> {
-        let (commit, context, to, limit) = (
-            sha.clone(),
-            export.context.clone(),
-            export.to.to_owned(),
-            export.limit,
-        );
+    async fn export(&self, repo: &Repository, sha: &Sha, export: &Export<'_>) -> Result<PathBuf, SourceError> {
+        let (commit, context, to, limit) = (sha.clone(), export.context.clone(), export.to.to_owned(), export.limit);
         let what = format!("`{context}` at {} could not be exported", sha.short());
         let path = to.clone();
         let modules = self
             .use_commit(repo, (sha, FETCH_BOUND, what), move |repository, abort| {
-                let job = export::Job {
-                    commit: &commit,
-                    context: &context,
-                    to: &path,
-                    limit,
-                };
+                let job = export::Job { commit: &commit, context: &context, to: &path, limit };
                 export::write(repository, &job, abort)
             })
             .await?;
@@ -390,12 +312,9 @@ impl Source for GitSource {
         let asked = async {
             let pair = (tree::id(pair.0)?, tree::id(pair.1)?);
             let inner = Arc::clone(&repo);
-            self.in_turn(&repo, move |abort| inner.ancestry(pair, abort))
-                .await
+            self.in_turn(&repo, move |abort| inner.ancestry(pair, abort)).await
         };
         let what = format!("whether `{branch}` was rewound could not be found out");
-        asked
-            .await
-            .map_err(|fault| told(&what, &repo.remote, fault))
+        asked.await.map_err(|fault| told(&what, &repo.remote, fault))
     }
 }

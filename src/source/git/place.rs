@@ -66,17 +66,14 @@ impl Remote {
                 let is_plain = |part: &str| {
                     !part.is_empty()
                         && !part.starts_with('.')
-                        && part
-                            .bytes()
-                            .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+                        && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
                 };
                 if !is_plain(owner) || !is_plain(name) {
-                    return Err("owner and name of a GitHub repository have letters, digits, `.`, `_` and `-` only".to_owned());
+                    return Err(
+                        "owner and name of a GitHub repository have letters, digits, `.`, `_` and `-` only".to_owned()
+                    );
                 }
-                Self::parse(
-                    &format!("{}/{owner}/{name}.git", git_url.trim_end_matches('/')),
-                    true,
-                )
+                Self::parse(&format!("{}/{owner}/{name}.git", git_url.trim_end_matches('/')), true)
             }
         }
     }
@@ -88,21 +85,15 @@ impl Remote {
         }
         let way = match url.scheme() {
             "file" => Way::File(
-                url.to_file_path()
-                    .map_err(|()| "a `file://` URL has an absolute path and no host".to_owned())?,
+                url.to_file_path().map_err(|()| "a `file://` URL has an absolute path and no host".to_owned())?,
             ),
             "http" | "https" => http(&url, takes_token)?,
             "ssh" => ssh(&url)?,
             other => {
-                return Err(format!(
-                    "the scheme `{other}` is not one of file, https, http (this host only) and ssh"
-                ));
+                return Err(format!("the scheme `{other}` is not one of file, https, http (this host only) and ssh"));
             }
         };
-        Ok(Self {
-            way,
-            shown: shown(url),
-        })
+        Ok(Self { way, shown: shown(url) })
     }
 
     /// The directory name of its mirror: 32 hex digits of a hash of everything that tells it from others.
@@ -111,9 +102,7 @@ impl Remote {
             Way::Ssh { user, .. } => user.as_deref().unwrap_or_default(),
             Way::File(_) | Way::Http { .. } => "",
         };
-        Digest::of(format!("{user}\0{}", self.shown).as_bytes())
-            .prefix(32)
-            .to_owned()
+        Digest::of(format!("{user}\0{}", self.shown).as_bytes()).prefix(32).to_owned()
     }
 }
 
@@ -130,65 +119,35 @@ pub(super) fn shown(mut url: Url) -> String {
 fn http(url: &Url, takes_token: bool) -> Result<Way, String> {
     let host = url.host_str().unwrap_or_default();
     let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let is_loopback = bare == "localhost"
-        || bare
-            .parse::<IpAddr>()
-            .is_ok_and(|address| address.is_loopback());
+    let is_loopback = bare == "localhost" || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
     if !url.username().is_empty() {
         return Err("a user name in an HTTP URL is not used; take it out".to_owned());
     }
     if url.scheme() == "http" && !is_loopback {
         return Err("plain `http://` is read from this host only; use `https://`".to_owned());
     }
-    Ok(Way::Http {
-        url: shown(url.clone()),
-        is_loopback,
-        takes_token,
-    })
+    Ok(Way::Http { url: shown(url.clone()), is_loopback, takes_token })
 }
 
 /// Source: ssh(1) takes a destination that starts with `-` for an option, whatever quoting is used.
 fn ssh(url: &Url) -> Result<Way, String> {
     let is_word = |text: &str, more: &[u8]| {
-        !text.starts_with('-')
-            && text
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || more.contains(&byte))
+        !text.starts_with('-') && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || more.contains(&byte))
     };
-    let host = url
-        .host_str()
-        .unwrap_or_default()
-        .trim_start_matches('[')
-        .trim_end_matches(']')
-        .to_owned();
+    let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']').to_owned();
     if host.is_empty() || !is_word(&host, b"._-:") {
-        return Err(
-            "the host of an `ssh://` URL has letters, digits, `.`, `-` and `_` only".to_owned(),
-        );
+        return Err("the host of an `ssh://` URL has letters, digits, `.`, `-` and `_` only".to_owned());
     }
     let user = (!url.username().is_empty()).then(|| url.username().to_owned());
     if user.as_deref().is_some_and(|user| !is_word(user, b"._-")) {
-        return Err(
-            "the user of an `ssh://` URL has letters, digits, `.`, `-` and `_` only".to_owned(),
-        );
+        return Err("the user of an `ssh://` URL has letters, digits, `.`, `-` and `_` only".to_owned());
     }
     let path = url.path();
-    let path = if path.starts_with("/~") {
-        path.trim_start_matches('/')
-    } else {
-        path
-    };
+    let path = if path.starts_with("/~") { path.trim_start_matches('/') } else { path };
     if path.len() < 2 || !is_word(path, b"/._-~+@") {
-        return Err(
-            "the path of an `ssh://` URL has letters, digits and `/._-~+@` only".to_owned(),
-        );
+        return Err("the path of an `ssh://` URL has letters, digits and `/._-~+@` only".to_owned());
     }
-    Ok(Way::Ssh {
-        user,
-        host,
-        port: url.port(),
-        path: path.to_owned(),
-    })
+    Ok(Way::Ssh { user, host, port: url.port(), path: path.to_owned() })
 }
 
 #[cfg(test)]
@@ -203,10 +162,7 @@ mod tests {
     fn an_address_prints_without_user_password_and_query() {
         for (url, shown) in [
             ("ssh://git@example.org/a/b.git", "ssh://example.org/a/b.git"),
-            (
-                "https://example.org/a.git?token=canary#canary",
-                "https://example.org/a.git",
-            ),
+            ("https://example.org/a.git?token=canary#canary", "https://example.org/a.git"),
             ("file:///srv/git/shop.git", "file:///srv/git/shop.git"),
         ] {
             assert_eq!(of(url).unwrap().to_string(), shown);
@@ -234,42 +190,18 @@ mod tests {
 
     #[test]
     fn a_github_repository_is_below_the_configured_address_and_takes_the_token() {
-        let repo = Repository::GitHub {
-            owner: "acme".to_owned(),
-            name: "shop".to_owned(),
-        };
+        let repo = Repository::GitHub { owner: "acme".to_owned(), name: "shop".to_owned() };
         let remote = Remote::of(&repo, "https://git.example.org/").unwrap();
         assert_eq!(remote.to_string(), "https://git.example.org/acme/shop.git");
-        assert!(matches!(
-            remote.way,
-            Way::Http {
-                takes_token: true,
-                is_loopback: false,
-                ..
-            }
-        ));
-        let odd = Repository::GitHub {
-            owner: "..".to_owned(),
-            name: "shop".to_owned(),
-        };
+        assert!(matches!(remote.way, Way::Http { takes_token: true, is_loopback: false, .. }));
+        let odd = Repository::GitHub { owner: "..".to_owned(), name: "shop".to_owned() };
         assert!(Remote::of(&odd, "https://git.example.org").is_err());
     }
 
     #[test]
     fn plain_http_is_for_loopback_only() {
-        for url in [
-            "http://127.0.0.1:3000/a.git",
-            "http://localhost/a.git",
-            "http://[::1]:80/a.git",
-        ] {
-            assert!(matches!(
-                of(url).unwrap().way,
-                Way::Http {
-                    is_loopback: true,
-                    takes_token: false,
-                    ..
-                }
-            ));
+        for url in ["http://127.0.0.1:3000/a.git", "http://localhost/a.git", "http://[::1]:80/a.git"] {
+            assert!(matches!(of(url).unwrap().way, Way::Http { is_loopback: true, takes_token: false, .. }));
         }
     }
 }

@@ -69,27 +69,17 @@ impl Repo {
     pub(super) fn look(&self, full_name: &str, abort: &Arc<Abort>) -> Result<Look, Fault> {
         let tip = match &self.remote.way {
             Way::File(path) => tip_in(path, full_name)?,
-            Way::Http { .. } | Way::Ssh { .. } => {
-                self.converse((SMALL_BYTES, abort), |talk| talk.tip(full_name))?
-            }
+            Way::Http { .. } | Way::Ssh { .. } => self.converse((SMALL_BYTES, abort), |talk| talk.tip(full_name))?,
         };
         let Some(tip) = tip else {
             return Ok(Look::Gone);
         };
-        let sha = tip
-            .to_string()
-            .parse()
-            .map_err(|_| Fault::remote("the tip is not a full sha"))?;
+        let sha = tip.to_string().parse().map_err(|_| Fault::remote("the tip is not a full sha"))?;
         Ok(Look::At(sha))
     }
 
     /// Makes a commit whole in the mirror. The caller holds the turn.
-    pub(super) fn bring(
-        &self,
-        id: ObjectId,
-        effort: Effort,
-        abort: &Arc<Abort>,
-    ) -> Result<CommitFacts, Fault> {
+    pub(super) fn bring(&self, id: ObjectId, effort: Effort, abort: &Arc<Abort>) -> Result<CommitFacts, Fault> {
         let mut effort = effort;
         if effort == Effort::Thin {
             if let Some(facts) = self.known(id, abort)? {
@@ -156,20 +146,11 @@ impl Repo {
         facts.ok()
     }
 
-    fn attempt(
-        &self,
-        id: ObjectId,
-        effort: Effort,
-        abort: &Arc<Abort>,
-    ) -> Result<CommitFacts, Fault> {
+    fn attempt(&self, id: ObjectId, effort: Effort, abort: &Arc<Abort>) -> Result<CommitFacts, Fault> {
         if effort == Effort::Anew {
             return self.anew(id, abort);
         }
-        let mut haves = if effort == Effort::Thin {
-            mirror::records(&self.dir)
-        } else {
-            Vec::new()
-        };
+        let mut haves = if effort == Effort::Thin { mirror::records(&self.dir) } else { Vec::new() };
         haves.truncate(mirror::MAX_HAVES);
         let repository = mirror::open_or_make(&self.dir)?;
         self.pour(&repository, (id, &haves), abort)?;
@@ -221,15 +202,8 @@ impl Repo {
                 whole::copy((&from, repository), id, abort)
             }
             Way::Http { .. } | Way::Ssh { .. } => {
-                let want = Want {
-                    id,
-                    haves,
-                    depth: NonZeroU32::MIN,
-                    is_history: false,
-                };
-                self.converse((FETCH_LIMIT_BYTES, abort), |talk| {
-                    talk.receive(repository, &want, abort)
-                })
+                let want = Want { id, haves, depth: NonZeroU32::MIN, is_history: false };
+                self.converse((FETCH_LIMIT_BYTES, abort), |talk| talk.receive(repository, &want, abort))
             }
         }
     }
@@ -251,21 +225,15 @@ impl Repo {
     }
 
     /// Whether the first commit is the second or an ancestor of it. The caller holds the turn.
-    pub(super) fn ancestry(
-        &self,
-        pair: (ObjectId, ObjectId),
-        abort: &Arc<Abort>,
-    ) -> Result<Ancestry, Fault> {
+    pub(super) fn ancestry(&self, pair: (ObjectId, ObjectId), abort: &Arc<Abort>) -> Result<Ancestry, Fault> {
         if pair.0 == pair.1 {
             return Ok(Ancestry::Ancestor);
         }
         let walk = match &self.remote.way {
-            Way::File(path) => {
-                history::walk(&open_remote(path)?, pair, abort).map_err(|fault| match fault {
-                    Fault::Mirror(why) => Fault::remote(why),
-                    other @ (Fault::Remote { .. } | Fault::Stopped | Fault::Final(_)) => other,
-                })?
-            }
+            Way::File(path) => history::walk(&open_remote(path)?, pair, abort).map_err(|fault| match fault {
+                Fault::Mirror(why) => Fault::remote(why),
+                other @ (Fault::Remote { .. } | Fault::Stopped | Fault::Final(_)) => other,
+            })?,
             Way::Http { .. } | Way::Ssh { .. } => match self.deepen(pair, abort) {
                 Err(Fault::Mirror(why)) => {
                     tracing::warn!(remote = %self.remote, why, "the history is fetched again");
@@ -289,11 +257,7 @@ impl Repo {
         self.dir.with_extension("history")
     }
 
-    fn deepen(
-        &self,
-        pair: (ObjectId, ObjectId),
-        abort: &Arc<Abort>,
-    ) -> Result<history::Walk, Fault> {
+    fn deepen(&self, pair: (ObjectId, ObjectId), abort: &Arc<Abort>) -> Result<history::Walk, Fault> {
         let dir = self.history_dir();
         if mirror::is_overgrown(&dir) {
             std::fs::remove_dir_all(&dir).map_err(Fault::mirror)?;
@@ -304,15 +268,8 @@ impl Repo {
             if walk != history::Walk::CutShort {
                 break;
             }
-            let want = Want {
-                id: pair.1,
-                haves: &[],
-                depth: history::depth(commits),
-                is_history: true,
-            };
-            self.converse((FETCH_LIMIT_BYTES, abort), |talk| {
-                talk.receive(&repository, &want, abort)
-            })?;
+            let want = Want { id: pair.1, haves: &[], depth: history::depth(commits), is_history: true };
+            self.converse((FETCH_LIMIT_BYTES, abort), |talk| talk.receive(&repository, &want, abort))?;
             let repository = mirror::open_isolated(&dir).map_err(Fault::Mirror)?;
             walk = history::walk(&repository, pair, abort)?;
         }
@@ -330,24 +287,16 @@ fn checked(dir: &Path, id: ObjectId, abort: &Abort) -> Result<CommitFacts, Fault
 /// Opens a `file://` remote for reading: the directory itself, or the `.git` in it.
 fn open_remote(path: &Path) -> Result<gix::Repository, Fault> {
     let inner = path.join(".git");
-    let place = if inner.is_dir() {
-        inner
-    } else {
-        path.to_owned()
-    };
+    let place = if inner.is_dir() { inner } else { path.to_owned() };
     mirror::open_isolated(&place).map_err(Fault::remote)
 }
 
 fn tip_in(path: &Path, full_name: &str) -> Result<Option<ObjectId>, Fault> {
     let repository = open_remote(path)?;
-    let found = repository
-        .try_find_reference(full_name)
-        .map_err(|error| Fault::remote(format!("{error:?}")))?;
+    let found = repository.try_find_reference(full_name).map_err(|error| Fault::remote(format!("{error:?}")))?;
     let Some(mut reference) = found else {
         return Ok(None);
     };
-    let id = reference
-        .peel_to_id()
-        .map_err(|error| Fault::remote(format!("{error:?}")))?;
+    let id = reference.peel_to_id().map_err(|error| Fault::remote(format!("{error:?}")))?;
     Ok(Some(id.detach()))
 }

@@ -10,16 +10,10 @@ use super::abort::{Abort, FireOnDrop};
 use super::fault::Fault;
 
 /// Waits at most `bound`; dropping the work ends it for real, through its [`FireOnDrop`].
-pub(super) async fn within<T>(
-    bound: Duration,
-    work: impl Future<Output = Result<T, Fault>>,
-) -> Result<T, Fault> {
-    tokio::time::timeout(bound, work).await.unwrap_or_else(|_| {
-        Err(Fault::remote(format!(
-            "it took longer than {} s",
-            bound.as_secs()
-        )))
-    })
+pub(super) async fn within<T>(bound: Duration, work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+    tokio::time::timeout(bound, work)
+        .await
+        .unwrap_or_else(|_| Err(Fault::remote(format!("it took longer than {} s", bound.as_secs()))))
 }
 
 /// Runs blocking work on a thread of its own, and raises its abort when nobody waits for it any more.
@@ -29,17 +23,13 @@ pub(super) async fn blocking<T: Send + 'static>(
     let abort = Arc::new(Abort::default());
     let _fire = FireOnDrop(Arc::clone(&abort));
     let task = tokio::task::spawn_blocking(move || work(&abort));
-    task.await
-        .unwrap_or_else(|error| Err(Fault::Final(Box::new(bug(&error.to_string())))))
+    task.await.unwrap_or_else(|error| Err(Fault::Final(Box::new(bug(&error.to_string())))))
 }
 
 /// A broken promise of our own.
 pub(super) fn bug(why: &str) -> SourceError {
     SourceError {
-        reason: Reason::new(
-            ReasonCode::Bug,
-            format!("reading Git failed inside trueup: {why}; please report it"),
-        ),
+        reason: Reason::new(ReasonCode::Bug, format!("reading Git failed inside trueup: {why}; please report it")),
         class: Class::Bug,
     }
 }
@@ -66,19 +56,14 @@ mod tests {
     #[tokio::test]
     async fn a_panic_of_a_lower_layer_is_a_bug_and_not_the_end_of_the_process() {
         let result: Result<(), Fault> = blocking(|_| panic!("below")).await;
-        let Err(Fault::Final(error)) = result else {
-            panic!("{result:?}")
-        };
+        let Err(Fault::Final(error)) = result else { panic!("{result:?}") };
         assert_eq!(error.reason.code, ReasonCode::Bug);
     }
 
     #[tokio::test]
     async fn a_child_is_killed_with_its_operation() {
         let work = blocking(|abort| {
-            let child = std::process::Command::new("sleep")
-                .arg("3600")
-                .spawn()
-                .unwrap();
+            let child = std::process::Command::new("sleep").arg("3600").spawn().unwrap();
             abort.adopt(child);
             abort.fire();
             Ok(abort.reap())

@@ -50,13 +50,7 @@ pub(super) struct Complaint {
 ///
 /// Source: `ssh(1)`, `ssh_config(5)`.
 fn arguments(way: &Way, keys: &Keys) -> Option<Vec<String>> {
-    let Way::Ssh {
-        user,
-        host,
-        port,
-        path,
-    } = way
-    else {
+    let Way::Ssh { user, host, port, path } = way else {
         return None;
     };
     let file = |path: &Path| format!("\"{}\"", path.display().to_string().replace('%', "%%"));
@@ -88,26 +82,14 @@ fn arguments(way: &Way, keys: &Keys) -> Option<Vec<String>> {
     if let Some(user) = user {
         option(format!("User={user}"));
     }
-    list.extend([
-        "--".to_owned(),
-        host.clone(),
-        format!("git-upload-pack '{path}'"),
-    ]);
+    list.extend(["--".to_owned(), host.clone(), format!("git-upload-pack '{path}'")]);
     Some(list)
 }
 
 /// Starts `ssh`; the abort owns the process.
-pub(super) fn start(
-    way: &Way,
-    keys: &Keys,
-    link: &Arc<Link>,
-    abort: &Abort,
-) -> Result<Started, Fault> {
+pub(super) fn start(way: &Way, keys: &Keys, link: &Arc<Link>, abort: &Abort) -> Result<Started, Fault> {
     let Some(arguments) = arguments(way, keys) else {
-        return Err(Fault::refused(
-            "this is not an `ssh://` address",
-            "report this as a bug",
-        ));
+        return Err(Fault::refused("this is not an `ssh://` address", "report this as a bug"));
     };
     let mut child = Command::new("ssh")
         .args(arguments)
@@ -120,10 +102,7 @@ pub(super) fn start(
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| {
-            Fault::refused(
-                format!("`ssh` cannot be started ({error})"),
-                "install the package openssh-client",
-            )
+            Fault::refused(format!("`ssh` cannot be started ({error})"), "install the package openssh-client")
         })?;
     let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     abort.adopt(child);
@@ -135,23 +114,10 @@ pub(super) fn start(
         Way::Ssh { path, .. } => path.clone(),
         Way::File(_) | Way::Http { .. } => String::new(),
     };
-    let counted = Counted {
-        stdout,
-        link: Arc::clone(link),
-    };
-    let transport: Connection<Counted, ChildStdin> = Connection::new(
-        counted,
-        stdin,
-        Protocol::V2,
-        path,
-        None::<(String, _)>,
-        ConnectMode::Process,
-        false,
-    );
-    Ok(Started {
-        transport: Box::new(transport),
-        complaint,
-    })
+    let counted = Counted { stdout, link: Arc::clone(link) };
+    let transport: Connection<Counted, ChildStdin> =
+        Connection::new(counted, stdin, Protocol::V2, path, None::<(String, _)>, ConnectMode::Process, false);
+    Ok(Started { transport: Box::new(transport), complaint })
 }
 
 /// Counts what comes out of `ssh` against the operation's limit.
@@ -175,18 +141,12 @@ impl Complaint {
         let reader = std::thread::spawn(move || {
             let mut stderr = stderr;
             let mut kept = Vec::new();
-            (&mut stderr)
-                .take(COMPLAINT_BYTES)
-                .read_to_end(&mut kept)
-                .ok();
+            (&mut stderr).take(COMPLAINT_BYTES).read_to_end(&mut kept).ok();
             *hold(&place) = kept;
             // The rest is drained, so that `ssh` never waits for us to read its complaints.
             io::copy(&mut stderr, &mut io::sink()).ok();
         });
-        Self {
-            text,
-            reader: Arc::new(Mutex::new(Some(reader))),
-        }
+        Self { text, reader: Arc::new(Mutex::new(Some(reader))) }
     }
 
     /// The fault behind a failed conversation, once `ssh` has ended.
@@ -203,10 +163,7 @@ impl Complaint {
 fn judge(text: &str, way: &Way, keys: &Keys) -> Option<Fault> {
     let line = short(text);
     if text.contains("REMOTE HOST IDENTIFICATION HAS CHANGED") {
-        let sent = text
-            .split_whitespace()
-            .find(|word| word.starts_with("SHA256:"))
-            .unwrap_or("an unknown fingerprint");
+        let sent = text.split_whitespace().find(|word| word.starts_with("SHA256:")).unwrap_or("an unknown fingerprint");
         return Some(Fault::refused(
             format!(
                 "the host key changed: {} knows {}, the host sent {}",
@@ -224,18 +181,11 @@ fn judge(text: &str, way: &Way, keys: &Keys) -> Option<Fault> {
         ));
     }
     if text.contains("Permission denied") {
-        return Some(Fault::refused(
-            "the host refused our key",
-            "give the deploy key of this project to the host",
-        ));
+        return Some(Fault::refused("the host refused our key", "give the deploy key of this project to the host"));
     }
-    let is_missing = text.contains("does not appear to be a git repository")
-        || text.contains("Repository not found");
+    let is_missing = text.contains("does not appear to be a git repository") || text.contains("Repository not found");
     if is_missing {
-        return Some(Fault::refused(
-            line,
-            "check the path of the repository and the key's rights",
-        ));
+        return Some(Fault::refused(line, "check the path of the repository and the key's rights"));
     }
     // The conversation itself has said this better.
     let is_told = line.contains("not our ref");
@@ -255,16 +205,7 @@ fn known(way: &Way, keys: &Keys) -> String {
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .stdin(Stdio::null())
         .output();
-    let text = output
-        .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
-        .unwrap_or_default();
-    let prints: Vec<&str> = text
-        .split_whitespace()
-        .filter(|word| word.starts_with("SHA256:"))
-        .collect();
-    if prints.is_empty() {
-        "another key".to_owned()
-    } else {
-        prints.join(" and ")
-    }
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let prints: Vec<&str> = text.split_whitespace().filter(|word| word.starts_with("SHA256:")).collect();
+    if prints.is_empty() { "another key".to_owned() } else { prints.join(" and ") }
 }

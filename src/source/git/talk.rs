@@ -54,27 +54,12 @@ impl Talk {
     ///
     /// # Errors
     /// [`Fault::Remote`].
-    pub(super) fn open(
-        transport: Box<dyn Transport + Send>,
-        link: Arc<Link>,
-    ) -> Result<Self, Fault> {
+    pub(super) fn open(transport: Box<dyn Transport + Send>, link: Arc<Link>) -> Result<Self, Fault> {
         let mut transport = transport;
-        let handshake = gix::protocol::handshake(
-            &mut transport,
-            Service::UploadPack,
-            |_| Ok(None),
-            Vec::new(),
-            &mut Discard,
-        )
-        .map_err(|error| {
-            link.fault()
-                .unwrap_or_else(|| Fault::remote(short(&format!("{error:?}"))))
-        })?;
-        Ok(Self {
-            transport,
-            handshake,
-            link,
-        })
+        let handshake =
+            gix::protocol::handshake(&mut transport, Service::UploadPack, |_| Ok(None), Vec::new(), &mut Discard)
+                .map_err(|error| link.fault().unwrap_or_else(|| Fault::remote(short(&format!("{error:?}")))))?;
+        Ok(Self { transport, handshake, link })
     }
 
     /// The tip of the branch with exactly this full name; nothing if the server has no such branch.
@@ -88,15 +73,10 @@ impl Talk {
             None => {
                 let mut prefixes = RefPrefixes::new();
                 prefixes.extend([BString::from(full_name)]);
-                let command =
-                    LsRefsCommand::new(Some(prefixes), &self.handshake.capabilities, agent());
-                listed = command
-                    .invoke_blocking(&mut self.transport, &mut Discard, false)
-                    .map_err(|error| {
-                        self.link
-                            .fault()
-                            .unwrap_or_else(|| Fault::remote(short(&format!("{error:?}"))))
-                    })?;
+                let command = LsRefsCommand::new(Some(prefixes), &self.handshake.capabilities, agent());
+                listed = command.invoke_blocking(&mut self.transport, &mut Discard, false).map_err(|error| {
+                    self.link.fault().unwrap_or_else(|| Fault::remote(short(&format!("{error:?}"))))
+                })?;
                 &listed
             }
         };
@@ -107,12 +87,7 @@ impl Talk {
     ///
     /// # Errors
     /// [`Fault::Remote`] from the other side, [`Fault::Mirror`] from ours.
-    pub(super) fn receive(
-        &mut self,
-        mirror: &gix::Repository,
-        want: &Want<'_>,
-        abort: &Abort,
-    ) -> Result<(), Fault> {
+    pub(super) fn receive(&mut self, mirror: &gix::Repository, want: &Want<'_>, abort: &Abort) -> Result<(), Fault> {
         let shallow = Shallow::DepthAtRemote(want.depth);
         let options = Options {
             shallow_file: mirror.git_dir().join("shallow"),
@@ -126,10 +101,7 @@ impl Talk {
             user_agent: agent(),
             trace_packetlines: false,
         };
-        let mut negotiate = Once {
-            want,
-            has_sent: false,
-        };
+        let mut negotiate = Once { want, has_sent: false };
         let result = gix::protocol::fetch(
             &mut negotiate,
             |reader, progress, stop| store_pack(mirror, reader, progress, stop),
@@ -163,17 +135,8 @@ impl Talk {
             );
         }
         // Everything that gix words so comes from an ERR packet or from what could not be read of an answer.
-        let is_remote = [
-            "upload-pack",
-            "smart",
-            "Could not decode server reply",
-            "ls-refs",
-        ];
-        if is_remote.iter().any(|mark| text.contains(mark)) {
-            Fault::remote(text)
-        } else {
-            Fault::Mirror(text)
-        }
+        let is_remote = ["upload-pack", "smart", "Could not decode server reply", "ls-refs"];
+        if is_remote.iter().any(|mark| text.contains(mark)) { Fault::remote(text) } else { Fault::Mirror(text) }
     }
 
     /// Whether the server can be asked for any commit that it has.
@@ -184,20 +147,11 @@ impl Talk {
 
 fn named(found: &Ref, full_name: &str) -> Option<ObjectId> {
     match found {
-        Ref::Peeled {
-            full_ref_name,
-            object,
-            ..
+        Ref::Peeled { full_ref_name, object, .. }
+        | Ref::Direct { full_ref_name, object }
+        | Ref::Symbolic { full_ref_name, object, .. } => {
+            (full_ref_name.as_bytes() == full_name.as_bytes()).then_some(*object)
         }
-        | Ref::Direct {
-            full_ref_name,
-            object,
-        }
-        | Ref::Symbolic {
-            full_ref_name,
-            object,
-            ..
-        } => (full_ref_name.as_bytes() == full_name.as_bytes()).then_some(*object),
         Ref::Unborn { .. } => None,
     }
 }
@@ -235,9 +189,7 @@ struct Once<'a> {
 
 impl Negotiate for Once<'_> {
     fn mark_complete_and_common_ref(&mut self) -> gix::Result<Action> {
-        Ok(Action::MustNegotiate {
-            remote_ref_target_known: Vec::new(),
-        })
+        Ok(Action::MustNegotiate { remote_ref_target_known: Vec::new() })
     }
 
     fn add_wants(&mut self, arguments: &mut Arguments, _known: &[bool]) -> bool {

@@ -32,8 +32,7 @@ pub(super) struct Entry {
 /// [`Fault::Mirror`] if the tree is not here; [`ReasonCode::ManifestInvalid`] for a name that could leave a directory.
 pub(super) fn entries(repository: &gix::Repository, tree: ObjectId) -> Result<Vec<Entry>, Fault> {
     let checked = whole::object(repository, tree)?;
-    let parsed =
-        gix::objs::TreeRef::from_bytes(&checked.data, tree.kind()).map_err(Fault::mirror)?;
+    let parsed = gix::objs::TreeRef::from_bytes(&checked.data, tree.kind()).map_err(Fault::mirror)?;
     parsed
         .entries
         .iter()
@@ -44,7 +43,10 @@ pub(super) fn entries(repository: &gix::Repository, tree: ObjectId) -> Result<Ve
             }
             Err(Fault::content(
                 ReasonCode::ManifestInvalid,
-                format!("the tree has an entry named `{}`, which no Git client may write to disk; remove it", name.escape_ascii()),
+                format!(
+                    "the tree has an entry named `{}`, which no Git client may write to disk; remove it",
+                    name.escape_ascii()
+                ),
             ))
         })
         .collect()
@@ -65,8 +67,7 @@ fn is_safe(name: &[u8]) -> bool {
 /// [`Fault::Mirror`] if the commit is not here.
 pub(super) fn root(repository: &gix::Repository, commit: &Sha) -> Result<ObjectId, Fault> {
     let id = id(commit)?;
-    ObjectId::from_hex(whole::facts(repository, id)?.tree.as_str().as_bytes())
-        .map_err(Fault::mirror)
+    ObjectId::from_hex(whole::facts(repository, id)?.tree.as_str().as_bytes()).map_err(Fault::mirror)
 }
 
 /// The object id of a sha.
@@ -75,10 +76,7 @@ pub(super) fn root(repository: &gix::Repository, commit: &Sha) -> Result<ObjectI
 /// [`Fault::Remote`] for a SHA-256 name: those repositories cannot be read yet.
 pub(super) fn id(sha: &Sha) -> Result<ObjectId, Fault> {
     if sha.as_str().len() != 40 {
-        return Err(Fault::refused(
-            "it names a SHA-256 object",
-            "use a repository with SHA-1 object names",
-        ));
+        return Err(Fault::refused("it names a SHA-256 object", "use a repository with SHA-1 object names"));
     }
     ObjectId::from_hex(sha.as_str().as_bytes()).map_err(Fault::mirror)
 }
@@ -88,38 +86,22 @@ pub(super) fn id(sha: &Sha) -> Result<ObjectId, Fault> {
 /// # Errors
 /// [`ReasonCode::ManifestMissing`] with near names if nothing is, [`ReasonCode::ManifestInvalid`] if a part above it is
 /// a link, a submodule or a file.
-pub(super) fn find(
-    repository: &gix::Repository,
-    commit: &Sha,
-    path: &RepoPath,
-) -> Result<Entry, Fault> {
-    let mut here = Entry {
-        name: Vec::new(),
-        kind: EntryKind::Tree,
-        id: root(repository, commit)?,
-    };
+pub(super) fn find(repository: &gix::Repository, commit: &Sha, path: &RepoPath) -> Result<Entry, Fault> {
+    let mut here = Entry { name: Vec::new(), kind: EntryKind::Tree, id: root(repository, commit)? };
     if path.is_root() {
         return Ok(here);
     }
     let mut walked = String::new();
     for part in path.as_str().split('/') {
         if here.kind != EntryKind::Tree {
-            return Err(invalid(
-                commit,
-                path,
-                &format!("`{walked}` above it is {}", word(here.kind)),
-            ));
+            return Err(invalid(commit, path, &format!("`{walked}` above it is {}", word(here.kind))));
         }
         let all = entries(repository, here.id)?;
         let Some(found) = all.iter().find(|entry| entry.name == part.as_bytes()) else {
             return Err(missing(commit, path, (&walked, part), &all));
         };
         here = found.clone();
-        walked = if walked.is_empty() {
-            part.to_owned()
-        } else {
-            format!("{walked}/{part}")
-        };
+        walked = if walked.is_empty() { part.to_owned() } else { format!("{walked}/{part}") };
     }
     Ok(here)
 }
@@ -129,25 +111,13 @@ pub(super) fn find(
 /// # Errors
 /// As [`find`]; [`ReasonCode::ManifestInvalid`] by name for a link, a submodule, a directory, an LFS pointer and a file
 /// of more than `limit` bytes.
-pub(super) fn read(
-    repository: &gix::Repository,
-    commit: &Sha,
-    at: (&RepoPath, u64),
-) -> Result<Vec<u8>, Fault> {
+pub(super) fn read(repository: &gix::Repository, commit: &Sha, at: (&RepoPath, u64)) -> Result<Vec<u8>, Fault> {
     let (path, limit) = at;
     let entry = file(repository, commit, path)?;
-    let header = repository
-        .try_find_header(entry.id)
-        .map_err(Fault::mirror)?;
-    let size = header
-        .ok_or_else(|| Fault::Mirror(format!("object {} is missing", entry.id)))?
-        .size();
+    let header = repository.try_find_header(entry.id).map_err(Fault::mirror)?;
+    let size = header.ok_or_else(|| Fault::Mirror(format!("object {} is missing", entry.id)))?.size();
     if size > limit {
-        return Err(invalid(
-            commit,
-            path,
-            &format!("it has {size} bytes and at most {limit} are read"),
-        ));
+        return Err(invalid(commit, path, &format!("it has {size} bytes and at most {limit} are read")));
     }
     let data = whole::object(repository, entry.id)?.data;
     if data.starts_with(LFS_MARK) {
@@ -164,19 +134,13 @@ pub(super) fn read(
 ///
 /// # Errors
 /// As [`read`], without the LFS pointer and the limit.
-pub(super) fn file(
-    repository: &gix::Repository,
-    commit: &Sha,
-    path: &RepoPath,
-) -> Result<Entry, Fault> {
+pub(super) fn file(repository: &gix::Repository, commit: &Sha, path: &RepoPath) -> Result<Entry, Fault> {
     let entry = find(repository, commit, path)?;
     match entry.kind {
         EntryKind::Blob | EntryKind::BlobExecutable => Ok(entry),
-        EntryKind::Link | EntryKind::Commit | EntryKind::Tree => Err(invalid(
-            commit,
-            path,
-            &format!("it is {}", word(entry.kind)),
-        )),
+        EntryKind::Link | EntryKind::Commit | EntryKind::Tree => {
+            Err(invalid(commit, path, &format!("it is {}", word(entry.kind))))
+        }
     }
 }
 
@@ -192,10 +156,7 @@ fn word(kind: EntryKind) -> &'static str {
 fn invalid(commit: &Sha, path: &RepoPath, why: &str) -> Fault {
     Fault::content(
         ReasonCode::ManifestInvalid,
-        format!(
-            "`{path}` at {} cannot be read: {why}; put a regular file there",
-            commit.short()
-        ),
+        format!("`{path}` at {} cannot be read: {why}; put a regular file there", commit.short()),
     )
 }
 
@@ -204,29 +165,12 @@ fn missing(commit: &Sha, path: &RepoPath, at: (&str, &str), entries: &[Entry]) -
     let mut names: Vec<(usize, String)> = entries
         .iter()
         .map(|entry| String::from_utf8_lossy(&entry.name).into_owned())
-        .map(|name| {
-            (
-                strsim::damerau_levenshtein(&name.to_lowercase(), &part.to_lowercase()),
-                name,
-            )
-        })
+        .map(|name| (strsim::damerau_levenshtein(&name.to_lowercase(), &part.to_lowercase()), name))
         .collect();
     names.sort();
-    let near: Vec<String> = names
-        .into_iter()
-        .take(NEAR_NAMES)
-        .map(|(_, name)| format!("`{name}`"))
-        .collect();
-    let place = if directory.is_empty() {
-        "the root of the tree".to_owned()
-    } else {
-        format!("`{directory}`")
-    };
-    let there = if near.is_empty() {
-        "nothing".to_owned()
-    } else {
-        near.join(", ")
-    };
+    let near: Vec<String> = names.into_iter().take(NEAR_NAMES).map(|(_, name)| format!("`{name}`")).collect();
+    let place = if directory.is_empty() { "the root of the tree".to_owned() } else { format!("`{directory}`") };
+    let there = if near.is_empty() { "nothing".to_owned() } else { near.join(", ") };
     Fault::content(
         ReasonCode::ManifestMissing,
         format!(

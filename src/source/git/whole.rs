@@ -44,18 +44,12 @@ pub(super) fn object(repository: &gix::Repository, id: ObjectId) -> Result<Check
         ));
     }
     let found = repository.find_object(id).map_err(Fault::mirror)?;
-    let hash =
-        gix::objs::compute_hash(id.kind(), found.kind, &found.data).map_err(Fault::mirror)?;
+    let hash = gix::objs::compute_hash(id.kind(), found.kind, &found.data).map_err(Fault::mirror)?;
     if hash != id {
-        return Err(Fault::Mirror(format!(
-            "object {id} has the content of {hash}"
-        )));
+        return Err(Fault::Mirror(format!("object {id} has the content of {hash}")));
     }
     let kind = found.kind;
-    Ok(Checked {
-        kind,
-        data: found.detach().data,
-    })
+    Ok(Checked { kind, data: found.detach().data })
 }
 
 /// What the commit says of itself.
@@ -68,32 +62,17 @@ pub(super) fn facts(repository: &gix::Repository, id: ObjectId) -> Result<Commit
     if checked.kind != Kind::Commit {
         return Err(odd("is not a commit"));
     }
-    let commit = gix::objs::CommitRef::from_bytes(&checked.data, id.kind())
-        .map_err(|_| odd("is not a well-formed commit"))?;
-    let sha = |id: ObjectId| {
-        id.to_string()
-            .parse::<Sha>()
-            .map_err(|_| odd("names an odd object"))
-    };
-    let author = commit
-        .author()
-        .map_err(|_| odd("has no well-formed author"))?;
-    let committer = commit
-        .committer()
-        .map_err(|_| odd("has no well-formed committer"))?;
-    let seconds = committer
-        .time()
-        .map_err(|_| odd("has no well-formed date"))?
-        .seconds;
+    let commit =
+        gix::objs::CommitRef::from_bytes(&checked.data, id.kind()).map_err(|_| odd("is not a well-formed commit"))?;
+    let sha = |id: ObjectId| id.to_string().parse::<Sha>().map_err(|_| odd("names an odd object"));
+    let author = commit.author().map_err(|_| odd("has no well-formed author"))?;
+    let committer = commit.committer().map_err(|_| odd("has no well-formed committer"))?;
+    let seconds = committer.time().map_err(|_| odd("has no well-formed date"))?.seconds;
     let message = String::from_utf8_lossy(commit.message).into_owned();
     Ok(CommitFacts {
         tree: sha(commit.tree())?,
         parents: commit.parents().map(sha).collect::<Result<_, _>>()?,
-        author: format!(
-            "{} <{}>",
-            author.name.trim_ascii_text(),
-            author.email.trim_ascii_text()
-        ),
+        author: format!("{} <{}>", author.name.trim_ascii_text(), author.email.trim_ascii_text()),
         committed_at: Timestamp::from_second(seconds).unwrap_or(Timestamp::UNIX_EPOCH),
         subject: message.lines().next().unwrap_or_default().trim().to_owned(),
         message,
@@ -121,11 +100,7 @@ fn tree_of(repository: &gix::Repository, commit: ObjectId) -> Result<ObjectId, F
 ///
 /// # Errors
 /// [`Fault::Mirror`] naming the first object that is missing.
-pub(super) fn check(
-    repository: &gix::Repository,
-    commit: ObjectId,
-    abort: &Abort,
-) -> Result<(), Fault> {
+pub(super) fn check(repository: &gix::Repository, commit: ObjectId, abort: &Abort) -> Result<(), Fault> {
     let mut waiting = vec![(tree_of(repository, commit)?, 0_usize)];
     let mut seen = HashSet::new();
     while let Some((id, depth)) = waiting.pop() {
@@ -148,9 +123,7 @@ pub(super) fn check(
 fn bounded(depth: usize, entries: usize) -> Result<(), Fault> {
     if depth > MAX_DEPTH || entries > MAX_ENTRIES {
         return Err(Fault::refused(
-            format!(
-                "its tree is deeper than {MAX_DEPTH} directories or has more than {MAX_ENTRIES} entries"
-            ),
+            format!("its tree is deeper than {MAX_DEPTH} directories or has more than {MAX_ENTRIES} entries"),
             "make the repository smaller",
         ));
     }
@@ -160,21 +133,14 @@ fn bounded(depth: usize, entries: usize) -> Result<(), Fault> {
 /// The trees (`true`) and blobs of a tree. Submodules belong to other repositories and are left out.
 fn children(tree: &Checked, id: ObjectId) -> Result<Vec<(ObjectId, bool)>, Fault> {
     if tree.kind != Kind::Tree {
-        return Err(Fault::refused(
-            format!("{id} is not a tree"),
-            "push a commit made by Git",
-        ));
+        return Err(Fault::refused(format!("{id} is not a tree"), "push a commit made by Git"));
     }
-    let entries = gix::objs::TreeRef::from_bytes(&tree.data, id.kind())
-        .map_err(Fault::mirror)?
-        .entries;
+    let entries = gix::objs::TreeRef::from_bytes(&tree.data, id.kind()).map_err(Fault::mirror)?.entries;
     Ok(entries
         .iter()
         .filter_map(|entry| match entry.mode.kind() {
             EntryKind::Tree => Some((entry.oid.to_owned(), true)),
-            EntryKind::Blob | EntryKind::BlobExecutable | EntryKind::Link => {
-                Some((entry.oid.to_owned(), false))
-            }
+            EntryKind::Blob | EntryKind::BlobExecutable | EntryKind::Link => Some((entry.oid.to_owned(), false)),
             EntryKind::Commit => None,
         })
         .collect())
@@ -185,11 +151,7 @@ fn children(tree: &Checked, id: ObjectId) -> Result<Vec<(ObjectId, bool)>, Fault
 ///
 /// # Errors
 /// [`Fault::Mirror`] if the destination cannot be written, [`Fault::Remote`] if the origin lacks something.
-pub(super) fn copy(
-    ends: (&gix::Repository, &gix::Repository),
-    commit: ObjectId,
-    abort: &Abort,
-) -> Result<(), Fault> {
+pub(super) fn copy(ends: (&gix::Repository, &gix::Repository), commit: ObjectId, abort: &Abort) -> Result<(), Fault> {
     let (from, to) = ends;
     let read = |id| object(from, id).map_err(damaged);
     let mut left = COPY_LIMIT_BYTES;
@@ -222,9 +184,7 @@ pub(super) fn copy(
 /// What the origin of a copy lacks is the origin's fault, not the mirror's.
 fn damaged(fault: Fault) -> Fault {
     match fault {
-        Fault::Mirror(why) => {
-            Fault::remote(format!("the remote's repository cannot be read: {why}"))
-        }
+        Fault::Mirror(why) => Fault::remote(format!("the remote's repository cannot be read: {why}")),
         other @ (Fault::Remote { .. } | Fault::Stopped | Fault::Final(_)) => other,
     }
 }
@@ -234,12 +194,7 @@ enum Step {
     Write(ObjectId, Checked),
 }
 
-fn write(
-    to: &gix::Repository,
-    id: ObjectId,
-    checked: Checked,
-    left: &mut u64,
-) -> Result<(), Fault> {
+fn write(to: &gix::Repository, id: ObjectId, checked: Checked, left: &mut u64) -> Result<(), Fault> {
     use gix::objs::Write as _;
     let size = u64::try_from(checked.data.len()).unwrap_or(u64::MAX);
     *left = left.checked_sub(size).ok_or_else(|| {
@@ -248,15 +203,6 @@ fn write(
             "make the repository smaller",
         )
     })?;
-    let written = to
-        .objects
-        .write_buf(checked.kind, &checked.data)
-        .map_err(Fault::mirror)?;
-    if written == id {
-        Ok(())
-    } else {
-        Err(Fault::Mirror(format!(
-            "object {id} was written as {written}"
-        )))
-    }
+    let written = to.objects.write_buf(checked.kind, &checked.data).map_err(Fault::mirror)?;
+    if written == id { Ok(()) } else { Err(Fault::Mirror(format!("object {id} was written as {written}"))) }
 }

@@ -33,11 +33,7 @@ pub(super) fn client(is_loopback: bool) -> Result<Client, String> {
         .pool_idle_timeout(Duration::from_secs(300))
         .tcp_keepalive(Duration::from_secs(30))
         .user_agent(concat!("git/trueup-", env!("CARGO_PKG_VERSION")));
-    let builder = if is_loopback {
-        builder.no_proxy()
-    } else {
-        builder
-    };
+    let builder = if is_loopback { builder.no_proxy() } else { builder };
     builder.build().map_err(|error| format!("{error:?}"))
 }
 
@@ -57,11 +53,7 @@ struct LinkState {
 impl Link {
     /// Starts an operation that may receive `limit` bytes.
     pub(super) fn begin(&self, abort: &Arc<Abort>, limit: u64) {
-        *hold(&self.state) = LinkState {
-            abort: Some(Arc::clone(abort)),
-            fault: None,
-            left: limit,
-        };
+        *hold(&self.state) = LinkState { abort: Some(Arc::clone(abort)), fault: None, left: limit };
     }
 
     /// What the connection itself met, if anything: it outranks what gix made of it.
@@ -85,10 +77,7 @@ impl Link {
             left
         };
         left.map(|_| ()).ok_or_else(|| {
-            self.fail(Fault::refused(
-                "the answer is larger than a mirror accepts",
-                "make the repository smaller",
-            ))
+            self.fail(Fault::refused("the answer is larger than a mirror accepts", "make the repository smaller"))
         })
     }
 
@@ -133,10 +122,7 @@ impl Wire {
     }
 
     /// Waits for `work`, the abort or [`SILENCE`], whichever is first.
-    pub(super) fn wait<T>(
-        &self,
-        work: impl Future<Output = Result<T, reqwest::Error>>,
-    ) -> io::Result<T> {
+    pub(super) fn wait<T>(&self, work: impl Future<Output = Result<T, reqwest::Error>>) -> io::Result<T> {
         let stopped = self.link.abort().token();
         let outcome = self.handle.block_on(async {
             tokio::select! {
@@ -163,9 +149,7 @@ impl Wire {
             .and_then(|value| value.to_str().ok())
             .and_then(|text| response.url().join(text).ok())
             .map(shown);
-        Err(self
-            .link
-            .fail(refusal(status, moved_to, self.token.is_some())))
+        Err(self.link.fail(refusal(status, moved_to, self.token.is_some())))
     }
 }
 
@@ -186,24 +170,12 @@ fn refusal(status: StatusCode, moved_to: Option<String>, has_token: bool) -> Fau
     let code = status.as_u16();
     match code {
         300..=399 => Fault::refused(
-            format!(
-                "the repository has moved to {}",
-                moved_to.unwrap_or_else(|| "an unnamed place".to_owned())
-            ),
+            format!("the repository has moved to {}", moved_to.unwrap_or_else(|| "an unnamed place".to_owned())),
             "change `repo` or `git_url` to the new address",
         ),
-        401 if has_token => Fault::refused(
-            "the token was refused (401)",
-            "renew the token of `[github]`",
-        ),
-        401 => Fault::refused(
-            "the remote asks for credentials (401)",
-            "give a token, or use a remote that needs none",
-        ),
-        403 => Fault::refused(
-            "access was denied (403)",
-            "check the token's rights and the rate limit",
-        ),
+        401 if has_token => Fault::refused("the token was refused (401)", "renew the token of `[github]`"),
+        401 => Fault::refused("the remote asks for credentials (401)", "give a token, or use a remote that needs none"),
+        403 => Fault::refused("access was denied (403)", "check the token's rights and the rate limit"),
         404 => Fault::refused(
             "there is no such repository, or no right to see it (404)",
             "check the name and the token's rights",

@@ -107,16 +107,10 @@ type Open = Box<dyn Fn(&Arc<Bell>) -> Result<Box<dyn Watcher + Send>, String> + 
 fn open_watcher(bell: &Arc<Bell>) -> Result<Box<dyn Watcher + Send>, String> {
     let bell = Arc::clone(bell);
     let watcher = RecommendedWatcher::new(move |event| bell.ring(event), notify::Config::default());
-    watcher
-        .map(|watcher| -> Box<dyn Watcher + Send> { Box::new(watcher) })
-        .map_err(|error| error.to_string())
+    watcher.map(|watcher| -> Box<dyn Watcher + Send> { Box::new(watcher) }).map_err(|error| error.to_string())
 }
 
-async fn start_with(
-    places: BTreeSet<Place>,
-    pace: Pace,
-    (stop, open): (CancellationToken, Open),
-) -> Watching {
+async fn start_with(places: BTreeSet<Place>, pace: Pace, (stop, open): (CancellationToken, Open)) -> Watching {
     let (notices, receiver) = mpsc::channel(CAPACITY);
     let (sender, wanted) = watch::channel(places);
     let mut task = Task {
@@ -136,10 +130,7 @@ async fn start_with(
             stop.run_until_cancelled(task.run()).await;
         }
     });
-    Watching {
-        notices: receiver,
-        places: sender,
-    }
+    Watching { notices: receiver, places: sender }
 }
 
 /// Rung by the kernel's events, on a thread of the watcher's own.
@@ -170,10 +161,7 @@ impl Bell {
                 if event.need_rescan() {
                     self.heard().lost = Some("the kernel's event queue overflowed".to_owned());
                 }
-                if matches!(
-                    event.kind,
-                    EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_))
-                ) {
+                if matches!(event.kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_))) {
                     self.heard().gone.extend(event.paths);
                 }
             }
@@ -185,12 +173,7 @@ impl Bell {
 
 /// Waits for the end of a burst, for [`Pace::hold`] at most.
 async fn settle(bell: &Bell, pace: Pace) {
-    let burst = async {
-        while tokio::time::timeout(pace.quiet, bell.rung.notified())
-            .await
-            .is_ok()
-        {}
-    };
+    let burst = async { while tokio::time::timeout(pace.quiet, bell.rung.notified()).await.is_ok() {} };
     // Reaching the bound is as good an end as silence.
     tokio::time::timeout(pace.hold, burst).await.ok();
 }
@@ -210,11 +193,7 @@ struct Task {
 impl Task {
     async fn run(&mut self) {
         loop {
-            let period = if self.trouble.is_some() {
-                self.pace.poll
-            } else {
-                self.pace.safety
-            };
+            let period = if self.trouble.is_some() { self.pace.poll } else { self.pace.safety };
             tokio::select! {
                 changed = self.wanted.changed() => if changed.is_err() {
                     return;
@@ -237,11 +216,7 @@ impl Task {
             return false;
         }
         let looked = tokio::task::spawn_blocking(move || {
-            places
-                .into_iter()
-                .map(|place| (Print::of(&place), place))
-                .map(|(print, place)| (place, print))
-                .collect()
+            places.into_iter().map(|place| (Print::of(&place), place)).map(|(print, place)| (place, print)).collect()
         });
         let prints: BTreeMap<Place, Print> = match looked.await {
             Ok(prints) => prints,
@@ -266,9 +241,7 @@ impl Task {
     async fn arm_all(&mut self, places: &BTreeSet<Place>) -> Result<(), String> {
         for _ in 0..MAX_LISTINGS {
             let listed = places.clone();
-            let listing =
-                tokio::task::spawn_blocking(move || print::directories(&listed, MAX_DIRECTORIES))
-                    .await;
+            let listing = tokio::task::spawn_blocking(move || print::directories(&listed, MAX_DIRECTORIES)).await;
             let wanted = listing.map_err(|error| error.to_string())??;
             if !self.arm(&wanted)? {
                 return Ok(());
@@ -282,10 +255,7 @@ impl Task {
     async fn report(&mut self, trouble: Option<String>) -> bool {
         let notice = match (&self.trouble, &trouble) {
             (None, Some(why)) => Some(Notice::Degraded {
-                why: format!(
-                    "files are not watched but compared every {} s: {why}",
-                    self.pace.poll.as_secs_f32()
-                ),
+                why: format!("files are not watched but compared every {} s: {why}", self.pace.poll.as_secs_f32()),
             }),
             (Some(_), None) => Some(Notice::Restored),
             (None, None) | (Some(_), Some(_)) => None,
@@ -316,12 +286,8 @@ impl Task {
             return Ok(false);
         };
         let mut is_new = false;
-        let stale: Vec<PathBuf> = self
-            .watched
-            .iter()
-            .filter(|path| !wanted.contains(*path) || heard.gone.contains(*path))
-            .cloned()
-            .collect();
+        let stale: Vec<PathBuf> =
+            self.watched.iter().filter(|path| !wanted.contains(*path) || heard.gone.contains(*path)).cloned().collect();
         for path in stale {
             // The kernel may have dropped it before us.
             watcher.unwatch(&path).ok();

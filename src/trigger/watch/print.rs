@@ -43,11 +43,7 @@ impl Print {
 /// The directory of a repository's refs: itself, or the `.git` in it.
 fn repository(path: &Path) -> PathBuf {
     let inner = path.join(".git");
-    if inner.is_dir() {
-        inner
-    } else {
-        path.to_owned()
-    }
+    if inner.is_dir() { inner } else { path.to_owned() }
 }
 
 fn line(path: &Path, lines: &mut Vec<String>) {
@@ -74,21 +70,15 @@ fn children(path: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(path) else {
         return Vec::new();
     };
-    let mut found: Vec<PathBuf> = entries
-        .filter_map(Result::ok)
-        .map(|entry| entry.path())
-        .filter(|path| !is_scratch(path))
-        .collect();
+    let mut found: Vec<PathBuf> =
+        entries.filter_map(Result::ok).map(|entry| entry.path()).filter(|path| !is_scratch(path)).collect();
     found.sort();
     found
 }
 
 /// Source: the swap files of Vim, the locks of Emacs, the backups of both, and the locks of Git.
 fn is_scratch(path: &Path) -> bool {
-    let name = path
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default();
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     name.ends_with('~')
         || name.ends_with(".swp")
         || name.ends_with(".swx")
@@ -114,10 +104,7 @@ fn walk(path: &Path, depth: usize, then: &mut impl FnMut(&Path)) {
 ///
 /// # Errors
 /// A sentence if there are more than `most`.
-pub(super) fn directories(
-    places: &BTreeSet<Place>,
-    most: usize,
-) -> Result<BTreeSet<PathBuf>, String> {
+pub(super) fn directories(places: &BTreeSet<Place>, most: usize) -> Result<BTreeSet<PathBuf>, String> {
     let mut found = BTreeSet::new();
     for place in places {
         match place {
@@ -175,9 +162,5 @@ fn target_directory(path: &Path) -> Option<PathBuf> {
     }
     let resolved: io::Result<PathBuf> = fs::canonicalize(path);
     let resolved = resolved.ok()?;
-    if resolved.is_dir() {
-        Some(resolved)
-    } else {
-        resolved.parent().map(Path::to_owned)
-    }
+    if resolved.is_dir() { Some(resolved) } else { resolved.parent().map(Path::to_owned) }
 }

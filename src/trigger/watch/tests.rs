@@ -25,11 +25,7 @@ struct Watched {
 async fn watch(dir: TempDir, places: impl IntoIterator<Item = Place>) -> Watched {
     let stop = CancellationToken::new();
     let watching = start(places.into_iter().collect(), EVENTS_ONLY, stop.clone()).await;
-    Watched {
-        dir,
-        watching,
-        _stop: stop.drop_guard(),
-    }
+    Watched { dir, watching, _stop: stop.drop_guard() }
 }
 
 impl Watched {
@@ -50,14 +46,7 @@ async fn every_way_to_write_a_file_is_a_change() {
     let projects = config.join("projects.d");
     fs::create_dir_all(&projects).unwrap();
     fs::write(config.join("huta.toml"), "schema = 1\n").unwrap();
-    let mut watched = watch(
-        dir,
-        [
-            Place::Config(config.join("huta.toml")),
-            Place::Config(projects.clone()),
-        ],
-    )
-    .await;
+    let mut watched = watch(dir, [Place::Config(config.join("huta.toml")), Place::Config(projects.clone())]).await;
 
     fs::write(config.join("huta.toml"), "schema = 1\n# in place\n").unwrap();
     watched.changed(&config.join("huta.toml")).await;
@@ -132,11 +121,7 @@ async fn a_place_can_be_added_while_it_runs_and_is_no_change_by_itself() {
         fs::create_dir(path).unwrap();
     }
     let mut watched = watch(dir, [Place::Config(first.clone())]).await;
-    watched
-        .watching
-        .places
-        .send([Place::Config(first.clone()), Place::Config(second.clone())].into())
-        .unwrap();
+    watched.watching.places.send([Place::Config(first.clone()), Place::Config(second.clone())].into()).unwrap();
     fs::write(first.join("a.toml"), "x").unwrap();
     assert_eq!(watched.next().await, Notice::Changed(first));
     fs::write(second.join("a.toml"), "x").unwrap();
@@ -156,28 +141,17 @@ async fn without_events_it_polls_and_says_so_and_says_when_they_are_back() {
         }
     });
     let stop = CancellationToken::new();
-    let pace = Pace {
-        poll: Duration::from_millis(5),
-        ..EVENTS_ONLY
-    };
+    let pace = Pace { poll: Duration::from_millis(5), ..EVENTS_ONLY };
     let places = [Place::Config(dir.path().to_owned())].into();
     let mut watching = start_with(places, pace, (stop.clone(), open)).await;
-    let Some(Notice::Degraded { why }) = watching.notices.recv().await else {
-        panic!("it is silent")
-    };
+    let Some(Notice::Degraded { why }) = watching.notices.recv().await else { panic!("it is silent") };
     assert!(why.contains("too many open files"), "{why}");
     fs::write(dir.path().join("a.toml"), "x").unwrap();
-    assert_eq!(
-        watching.notices.recv().await,
-        Some(Notice::Changed(dir.path().to_owned()))
-    );
+    assert_eq!(watching.notices.recv().await, Some(Notice::Changed(dir.path().to_owned())));
     is_broken.store(false, std::sync::atomic::Ordering::Relaxed);
     assert_eq!(watching.notices.recv().await, Some(Notice::Restored));
     fs::write(dir.path().join("b.toml"), "x").unwrap();
-    assert_eq!(
-        watching.notices.recv().await,
-        Some(Notice::Changed(dir.path().to_owned()))
-    );
+    assert_eq!(watching.notices.recv().await, Some(Notice::Changed(dir.path().to_owned())));
     stop.cancel();
     assert_eq!(watching.notices.recv().await, None);
 }
@@ -195,13 +169,8 @@ fn more_directories_than_can_be_watched_are_named() {
 #[test]
 fn a_lost_queue_and_a_vanished_directory_are_both_heard() {
     let bell = Bell::default();
-    bell.ring(Ok(
-        Event::new(EventKind::Other).set_flag(notify::event::Flag::Rescan)
-    ));
+    bell.ring(Ok(Event::new(EventKind::Other).set_flag(notify::event::Flag::Rescan)));
     assert!(bell.heard().lost.as_ref().unwrap().contains("overflowed"));
-    bell.ring(Ok(Event::new(EventKind::Remove(
-        notify::event::RemoveKind::Folder,
-    ))
-    .add_path(PathBuf::from("/gone"))));
+    bell.ring(Ok(Event::new(EventKind::Remove(notify::event::RemoveKind::Folder)).add_path(PathBuf::from("/gone"))));
     assert!(bell.heard().gone.contains(Path::new("/gone")));
 }

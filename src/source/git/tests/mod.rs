@@ -58,9 +58,7 @@ fn settings(state_dir: &Path, git_url: &str, token: Option<&str>) -> GitSettings
 
 fn open(state_dir: &Path, git_url: &str, token: Option<&str>) -> GitSource {
     // Whoever comes first in this process installs it; the others find it there.
-    rustls::crypto::ring::default_provider()
-        .install_default()
-        .ok();
+    rustls::crypto::ring::default_provider().install_default().ok();
     GitSource::open(settings(state_dir, git_url, token)).unwrap()
 }
 
@@ -77,33 +75,15 @@ impl World {
             Some(http) => format!("{}/shop.git", http.url),
         };
         let source = open(&dir.path().join("state"), "https://github.com", None);
-        Self {
-            dir,
-            origin,
-            source,
-            repo: Repository::Url(url),
-            http,
-        }
+        Self { dir, origin, source, repo: Repository::Url(url), http }
     }
 
     /// The daemon ends and starts again.
     fn restart(self) -> Self {
-        let Self {
-            dir,
-            origin,
-            source,
-            repo,
-            http,
-        } = self;
+        let Self { dir, origin, source, repo, http } = self;
         drop(source);
         let source = open(&dir.path().join("state"), "https://github.com", None);
-        Self {
-            dir,
-            origin,
-            source,
-            repo,
-            http,
-        }
+        Self { dir, origin, source, repo, http }
     }
 
     async fn look(&self) -> Result<Look, SourceError> {

@@ -1,0 +1,236 @@
+//! `trueup check`: validates the files that people write, and says what, where, why, what to do.
+
+use std::fmt::Write as _;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use crate::config::host::HostConfig;
+use crate::config::registry;
+use crate::manifest::apptoml;
+use crate::model::policy::{Project, TargetKind};
+use crate::model::{Problems, ProjectName};
+use crate::trigger::config_dir;
+
+/// Validates files; each refusal names file, line, key, why and what to do.
+#[derive(Debug, clap::Args)]
+pub(super) struct CheckArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Checks a repository's `deploy/app.toml`.
+    App {
+        /// The file.
+        file: PathBuf,
+        /// The project's name in the registry, which `project` must equal.
+        #[arg(long, value_name = "P")]
+        project: Option<ProjectName>,
+        /// Prints one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Checks a registry file, or every `*.toml` of a directory and what must be unique in it.
+    Registry {
+        /// The file or directory.
+        path: PathBuf,
+        /// The host's `huta.toml` [default: `../huta.toml` as seen from the files, if it is there].
+        #[arg(long, value_name = "FILE")]
+        host: Option<PathBuf>,
+        /// Prints one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Checks a host's `huta.toml`.
+    Host {
+        /// The file.
+        file: PathBuf,
+        /// Prints one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// What became of one file.
+struct Checked {
+    file: String,
+    /// One line on what was read.
+    summary: String,
+    problems: Vec<Problems>,
+    /// Rules that could not be looked at.
+    unchecked: Vec<String>,
+}
+
+impl Checked {
+    fn new(file: &Path, read: Result<String, Problems>) -> Self {
+        let file = file.display().to_string();
+        match read {
+            Ok(summary) => Self { file, summary, problems: Vec::new(), unchecked: Vec::new() },
+            Err(problems) => Self { file, summary: String::new(), problems: vec![problems], unchecked: Vec::new() },
+        }
+    }
+
+    fn json(&self) -> Value {
+        let problem = |(file, problem): (&str, &crate::model::Problem)| {
+            json!({
+                "file": file,
+                "line": problem.place.map(|place| place.line),
+                "column": problem.place.map(|place| place.column),
+                "key": problem.key,
+                "message": problem.message,
+                "why": problem.why,
+                "fix": problem.fix,
+            })
+        };
+        let problems = self.problems.iter().flat_map(|all| all.list.iter().map(|one| (all.file.as_str(), one)));
+        json!({
+            "file": self.file,
+            "ok": self.problems.is_empty(),
+            "problems": problems.map(problem).collect::<Vec<_>>(),
+            "unchecked": self.unchecked,
+        })
+    }
+}
+
+/// Runs one check: 0 when everything is in order, 1 when something is refused.
+pub(super) fn run(args: &CheckArgs) -> ExitCode {
+    let (checked, is_json, is_directory) = match &args.what {
+        What::App { file, project, json } => (vec![check_app(file, project.as_ref())], *json, false),
+        What::Registry { path, host, json } => (check_registry(path, host.as_deref()), *json, path.is_dir()),
+        What::Host { file, json } => (vec![check_host(file)], *json, false),
+    };
+    let is_ok = checked.iter().all(|one| one.problems.is_empty());
+    let text = match checked.as_slice() {
+        [only] if is_json && !is_directory => format!("{}\n", only.json()),
+        files if is_json => {
+            format!("{}\n", json!({ "ok": is_ok, "files": files.iter().map(Checked::json).collect::<Vec<_>>() }))
+        }
+        files => report(files, std::io::stdout().is_terminal()),
+    };
+    // A reader that has gone away does not change the answer.
+    let _written = std::io::stdout().write_all(text.as_bytes());
+    if is_ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn check_app(file: &Path, project: Option<&ProjectName>) -> Checked {
+    let shown = file.display().to_string();
+    let read = config_dir::read_bounded(file).and_then(|bytes| apptoml::parse(&bytes, &shown, project));
+    Checked::new(
+        file,
+        read.map(|manifest| {
+            let data = manifest.data.as_ref().map_or("no data".to_owned(), |data| format!("data at {}", data.mount));
+            format!(
+                "project {}, component {} on port {}, {data}, {}, {}",
+                manifest.project,
+                manifest.component,
+                manifest.port,
+                count(manifest.smoke.len(), "smoke check"),
+                count(manifest.jobs.len(), "job"),
+            )
+        }),
+    )
+}
+
+fn check_host(file: &Path) -> Checked {
+    Checked::new(
+        file,
+        config_dir::load_host(file).map(|host| {
+            format!(
+                "host file, {}, {}, {}",
+                count(host.cloudflare.zones.len(), "Cloudflare zone"),
+                count(host.upstreams.len(), "upstream"),
+                if host.backup.is_some() { "backups" } else { "no backups" },
+            )
+        }),
+    )
+}
+
+fn check_registry(path: &Path, host: Option<&Path>) -> Vec<Checked> {
+    let is_directory = path.is_dir();
+    let directory = if is_directory { Some(path) } else { path.parent() };
+    let default = directory.map(|directory| directory.join("..").join("huta.toml")).filter(|file| file.is_file());
+    let host_path = host.map(Path::to_path_buf).or(default);
+    let host = host_path.as_deref().map(config_dir::load_host);
+    let (host, host_problems) = match host {
+        Some(Ok(host)) => (Some(host), None),
+        Some(Err(problems)) => (None, Some(problems)),
+        None => (None, None),
+    };
+    let paths = if is_directory { config_dir::list_toml(path) } else { Ok(vec![path.to_path_buf()]) };
+    let mut checked: Vec<Checked> = match paths {
+        Ok(paths) => config_dir::load_registry(&paths, host.as_ref())
+            .into_iter()
+            .map(|file| registry_file(file, host.as_ref()))
+            .collect(),
+        Err(problems) => vec![Checked::new(path, Err(problems))],
+    };
+    match (host_problems, host_path, checked.as_mut_slice()) {
+        (Some(problems), _, [only]) if !is_directory => only.problems.push(problems),
+        (Some(problems), Some(host_path), _) => checked.push(Checked::new(&host_path, Err(problems))),
+        (Some(_) | None, _, _) => {}
+    }
+    checked
+}
+
+fn registry_file(file: config_dir::RegistryFile, host: Option<&HostConfig>) -> Checked {
+    let unchecked = match (&file.entry, host) {
+        (Ok(entry), None) => registry::unchecked(&entry.project),
+        (Ok(_) | Err(_), _) => Vec::new(),
+    };
+    let read = file.entry.map(|entry| registry_summary(&entry.project));
+    Checked { unchecked, ..Checked::new(Path::new(&file.file), read) }
+}
+
+fn registry_summary(project: &Project) -> String {
+    let target = |(label, target): (&crate::model::TargetLabel, &crate::model::policy::TargetPolicy)| {
+        let kind = match target.kind {
+            TargetKind::Host(_) => "host",
+            TargetKind::Cluster(_) => "cluster",
+        };
+        format!("{label} ({kind})")
+    };
+    let targets: Vec<String> = project.targets.iter().map(target).collect();
+    format!("project {} from {}, targets {}", project.name, project.repo, targets.join(", "))
+}
+
+/// The four answers for each problem, and a last line with the count.
+fn report(files: &[Checked], has_colour: bool) -> String {
+    let (red, plain) = if has_colour { ("\u{1b}[1;31m", "\u{1b}[0m") } else { ("", "") };
+    let mut text = String::new();
+    let mut total = 0_usize;
+    for problems in files.iter().flat_map(|file| &file.problems) {
+        for problem in &problems.list {
+            total = total.saturating_add(1);
+            let place = problem.place.map(|place| format!(":{}:{}", place.line, place.column)).unwrap_or_default();
+            // Writing into a string never fails.
+            let _written = write!(
+                text,
+                "{red}error:{plain} {}\nwhere: {}{place}\nwhy:   {}\ndo:    {}\n\n",
+                problem.message, problems.file, problem.why, problem.fix
+            );
+        }
+    }
+    for file in files.iter().filter(|file| file.problems.is_empty()) {
+        let _written = writeln!(text, "{}: ok: {}", file.file, file.summary);
+        for rule in &file.unchecked {
+            let _written = writeln!(text, "unchecked without huta.toml: {rule}");
+        }
+    }
+    let broken = files.iter().filter(|file| !file.problems.is_empty()).count();
+    let _written = match (broken, files.len()) {
+        (0, 0) => writeln!(text, "no files"),
+        (0, 1) => Ok(()),
+        (0, all) => writeln!(text, "{}, no problems", count(all, "file")),
+        (1, 1) => writeln!(text, "{}", count(total, "problem")),
+        (broken, all) => writeln!(text, "{} in {broken} of {}", count(total, "problem"), count(all, "file")),
+    };
+    text
+}
+
+fn count(number: usize, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
