@@ -13,7 +13,12 @@ use super::ports::{EdgeTls, Settings};
 ///
 /// The slot that serves keeps the port that it really has; the other gets the registry's.
 #[must_use]
-pub fn documents(desired: &DesiredState, live: &LiveState, serving: Option<Slot>, settings: &Settings) -> Documents {
+pub(super) fn documents(
+    desired: &DesiredState,
+    live: &LiveState,
+    serving: Option<Slot>,
+    settings: &Settings,
+) -> Documents {
     let containers = Slot::BOTH.map(|slot| container(desired, slot, &settings.instance));
     let ports = Slot::BOTH.map(|slot| port(desired, live, serving, slot));
     Documents {

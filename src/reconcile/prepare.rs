@@ -29,7 +29,7 @@ impl Pass<'_> {
         let history = self.ports.store.releases(self.target, history_limit()).await?;
         let serving = subject.serving.as_ref().and_then(|record| serving(record, &history));
         let observed = Observed { live: &live, edge: &edge };
-        let plan = self.plan(&desired, &documents, observed, serving.as_ref())?;
+        let plan = self.plan(&desired, &documents, (observed, serving.as_ref()))?;
         let image = self.find_image(&desired).await?;
         self.preflight(&plan).await?;
         let tree = format!("tree:{}", desired.tree);
@@ -42,7 +42,7 @@ impl Pass<'_> {
             plan: &plan,
         };
         let id = binding.hash().map_err(|error| StepError::bug(format!("a plan cannot be written: {error}")))?;
-        let difference = self.difference(subject, &plan, (&documents, &live, &edge), manifest).await?;
+        let difference = self.difference(subject, (&plan, manifest), (&documents, &live, &edge)).await?;
         let record = PlanRecord {
             id: id.to_string(),
             target: self.target.clone(),
@@ -61,8 +61,7 @@ impl Pass<'_> {
         &self,
         desired: &DesiredState,
         documents: &Documents,
-        observed: Observed<'_>,
-        serving: Option<&Serving>,
+        (observed, serving): (Observed<'_>, Option<&Serving>),
     ) -> Result<Plan, Stop> {
         let refused = |reason: Reason| Stop::Failed { reason, class: Class::Stalled };
         match plan::plan(desired, documents, observed, serving).map_err(refused)? {
@@ -106,9 +105,8 @@ impl Pass<'_> {
     async fn difference(
         &self,
         subject: &Subject,
-        plan: &Plan,
+        (plan, manifest): (&Plan, &ManifestRecord),
         (documents, live, edge): (&Documents, &LiveState, &LiveEdge),
-        manifest: &ManifestRecord,
     ) -> Result<String, Stop> {
         let old_manifest = match subject.serving.as_ref().and_then(|live| live.new.manifest.clone()) {
             Some(digest) => self.ports.store.manifest(digest.as_str()).await?.map(|record| record.text),

@@ -67,10 +67,13 @@ impl Seat {
     }
 }
 
+/// A target's seat and the task that works on it.
+type Seated = (Arc<Seat>, JoinHandle<()>);
+
 /// All workers of this daemon.
 pub struct Workers {
     ports: Ports,
-    seats: Mutex<BTreeMap<TargetName, (Arc<Seat>, JoinHandle<()>)>>,
+    seats: Mutex<BTreeMap<TargetName, Seated>>,
     shutdown: watch::Sender<bool>,
 }
 
@@ -127,7 +130,7 @@ impl Workers {
         self.seats.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    fn start(&self, target: &TargetName) -> (Arc<Seat>, JoinHandle<()>) {
+    fn start(&self, target: &TargetName) -> Seated {
         let seat = Arc::new(Seat::default());
         let worker = Worker {
             ports: self.ports.clone(),

@@ -161,7 +161,11 @@ pub(super) fn policy(case: &Case, is_about_ci: bool) -> TargetPolicy {
         drift: DriftPolicy::Report,
         windows: allow.chain(deny).collect(),
         on_failure: OnFailure::None,
-        kind: TargetKind::Cluster(ClusterPolicy { cluster: "c".to_owned(), environment: "e".to_owned() }),
+        kind: TargetKind::Cluster(ClusterPolicy {
+            cluster: "c".to_owned(),
+            environment: "e".to_owned(),
+            smoke: Vec::new(),
+        }),
     }
 }
 

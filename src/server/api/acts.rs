@@ -61,7 +61,7 @@ pub struct Decision {
 
 /// What an act answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Done {
+pub(super) struct Done {
     /// In one sentence.
     pub message: String,
 }

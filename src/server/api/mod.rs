@@ -27,7 +27,6 @@ pub struct Api {
 }
 
 /// All routes.
-#[must_use]
 pub fn router(api: Api) -> Router {
     let target = "/api/v1/targets/{project}/{target}";
     let at = |rest: &str| format!("{target}{rest}");

@@ -10,7 +10,7 @@ use super::{Firewall, FirewallError};
 
 /// Creating the table first makes the deletion valid when there is none; the whole text is one
 /// transaction, so there is no moment without rules.
-const TEXT: &str = r#"table inet trueup
+pub(super) const TEXT: &str = r#"table inet trueup
 delete table inet trueup
 table inet trueup {
 	chain forward {
