@@ -1,1 +1,3 @@
 //! Tests that span modules.
+
+pub(crate) mod edits;
