@@ -1,3 +1,4 @@
 //! Tests that span modules.
 
+mod docs;
 pub(crate) mod edits;

@@ -254,7 +254,7 @@ fn files_that_share_a_uid_host_or_port_are_refused_on_both_sides() {
     );
     assert_eq!(
         found[1].list[0].message,
-        "shop.toml: uid is the uid at uid of cafe.toml too"
+        "shop.toml: uid is also the uid of cafe.toml"
     );
     assert!(found[1].list.iter().all(|problem| problem.place.is_some()));
 }

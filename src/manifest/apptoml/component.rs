@@ -196,8 +196,8 @@ fn mount_path(text: &str) -> Result<String, Refusal> {
     let plain =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"/_.-".contains(&byte);
     let first = text
-        .bytes()
-        .nth(1)
+        .as_bytes()
+        .get(1)
         .is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
     if text.len() > 255 || !text.starts_with('/') || !first || !text.bytes().all(plain) {
         return refuse(
@@ -215,14 +215,11 @@ fn mount_path(text: &str) -> Result<String, Refusal> {
             "a path that can be written in two ways hides where the volume really goes",
         );
     }
-    let is_system = |directory: &&str| {
+    let is_system = |directory: &&str| -> bool {
         text.strip_prefix(*directory)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    if SYSTEM_DIRECTORIES
-        .iter()
-        .any(|directory| is_system(&directory))
-    {
+    if SYSTEM_DIRECTORIES.iter().any(is_system) {
         return refuse(
             "is a system directory or lies below one",
             "a volume there would hide what the image brings, or be hidden by what the engine mounts",

@@ -52,8 +52,7 @@ impl Table<'_> {
             nearest_fix(first, known)
         };
         self.report.note(
-            Some(first_at),
-            &self.path_of(first),
+            (Some(first_at), &self.path_of(first)),
             &sentence,
             Refusal::new("", STRICT, fix),
         );
