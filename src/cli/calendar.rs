@@ -36,20 +36,14 @@ pub(super) struct CalendarArgs {
 pub(super) fn run(args: &CalendarArgs) -> ExitCode {
     let local = TimeZone::system();
     let now = clock::now();
-    let base = match args
-        .base_time
-        .as_deref()
-        .map(|text| parse_instant(text, now, &local))
-    {
+    let base = match args.base_time.as_deref().map(|text| parse_instant(text, now, &local)) {
         None => now,
         Some(Ok(instant)) => instant,
         Some(Err(error)) => {
             eprintln!("error: {error}");
             eprintln!("where: --base-time");
             eprintln!("why:   a base time is RFC 3339 or one of the forms of systemd.time(7)");
-            eprintln!(
-                "do:    write for example `2026-03-01T00:00:00Z`, `2026-03-01 00:00 UTC` or `tomorrow`"
-            );
+            eprintln!("do:    write for example `2026-03-01T00:00:00Z`, `2026-03-01 00:00 UTC` or `tomorrow`");
             return ExitCode::from(2);
         }
     };
@@ -64,10 +58,7 @@ pub(super) fn run(args: &CalendarArgs) -> ExitCode {
             ExitCode::SUCCESS
         }
         Ok(elapses) => {
-            print!(
-                "{}",
-                table(&args.expression, &spec, &elapses, &Reader { now, local })
-            );
+            print!("{}", table(&args.expression, &spec, &elapses, &Reader { now, local }));
             ExitCode::SUCCESS
         }
     }
@@ -77,10 +68,7 @@ pub(super) fn run(args: &CalendarArgs) -> ExitCode {
 fn refuse(args: &CalendarArgs, explanation: &str, error: &str) -> ExitCode {
     eprint!("{explanation}");
     if args.json {
-        println!(
-            "{}",
-            serde_json::json!({ "expr": args.expression, "error": error })
-        );
+        println!("{}", serde_json::json!({ "expr": args.expression, "error": error }));
     }
     ExitCode::FAILURE
 }
@@ -103,12 +91,7 @@ fn explain_elapse(error: &ElapseError) -> String {
 }
 
 /// The next `count` elapses; fewer if there are no more.
-fn elapses(
-    spec: &OnCalendar,
-    base: Timestamp,
-    local: &TimeZone,
-    count: u32,
-) -> Result<Vec<Timestamp>, ElapseError> {
+fn elapses(spec: &OnCalendar, base: Timestamp, local: &TimeZone, count: u32) -> Result<Vec<Timestamp>, ElapseError> {
     let mut found = Vec::new();
     let mut after = base;
     for _ in 0..count {
@@ -123,10 +106,7 @@ fn elapses(
 
 /// The answer as one JSON object; elapses are in UTC and whole seconds, fractions cut off.
 fn json(expression: &str, spec: &OnCalendar, elapses: &[Timestamp]) -> serde_json::Value {
-    let next: Vec<String> = elapses
-        .iter()
-        .map(|next| next.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
-        .collect();
+    let next: Vec<String> = elapses.iter().map(|next| next.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()).collect();
     serde_json::json!({ "expr": expression, "normalized": spec.to_string(), "next": next })
 }
 
@@ -148,32 +128,22 @@ fn table(expression: &str, spec: &OnCalendar, elapses: &[Timestamp], reader: &Re
         lines.push(("Next elapse".to_owned(), "never".to_owned()));
     }
     for (number, next) in (1..).zip(elapses) {
-        let name = if number == 1 {
-            "Next elapse".to_owned()
-        } else {
-            format!("Iter. #{number}")
-        };
+        let name = if number == 1 { "Next elapse".to_owned() } else { format!("Iter. #{number}") };
         let here = next.to_zoned_datetime(reader.local.clone());
         lines.push((name, here.strftime("%a %Y-%m-%d %H:%M:%S %Z").to_string()));
         if !is_utc(&reader.local) {
-            lines.push((
-                "(in UTC)".to_owned(),
-                next.strftime("%a %Y-%m-%d %H:%M:%S UTC").to_string(),
-            ));
+            lines.push(("(in UTC)".to_owned(), next.strftime("%a %Y-%m-%d %H:%M:%S UTC").to_string()));
         }
         lines.push(("From now".to_owned(), distance(*next, reader.now)));
     }
-    lines
-        .iter()
-        .map(|(name, value)| format!("{name:>15}: {value}\n"))
-        .collect()
+    lines.iter().map(|(name, value)| format!("{name:>15}: {value}\n")).collect()
 }
 
 /// Whether a zone's clocks show UTC, winter and summer, in the end.
 fn is_utc(zone: &TimeZone) -> bool {
-    FAR_AHEAD.iter().all(|second| {
-        Timestamp::from_second(*second).is_ok_and(|moment| zone.to_offset(moment).seconds() == 0)
-    })
+    FAR_AHEAD
+        .iter()
+        .all(|second| Timestamp::from_second(*second).is_ok_and(|moment| zone.to_offset(moment).seconds() == 0))
 }
 
 /// How far away an instant is, in the two units that matter, as systemd words it.
@@ -189,23 +159,11 @@ fn distance(instant: Timestamp, now: Timestamp) -> String {
     let side = if now > instant { "ago" } else { "left" };
     let d = (instant - now).abs();
     let text = if d >= YEAR {
-        format!(
-            "{} {}",
-            counted(d / YEAR, "year"),
-            counted(d % YEAR / MONTH, "month")
-        )
+        format!("{} {}", counted(d / YEAR, "year"), counted(d % YEAR / MONTH, "month"))
     } else if d >= MONTH {
-        format!(
-            "{} {}",
-            counted(d / MONTH, "month"),
-            counted(d % MONTH / DAY, "day")
-        )
+        format!("{} {}", counted(d / MONTH, "month"), counted(d % MONTH / DAY, "day"))
     } else if d >= WEEK {
-        format!(
-            "{} {}",
-            counted(d / WEEK, "week"),
-            counted(d % WEEK / DAY, "day")
-        )
+        format!("{} {}", counted(d / WEEK, "week"), counted(d % WEEK / DAY, "day"))
     } else if d >= 2 * DAY {
         counted(d / DAY, "day")
     } else if d >= 25 * HOUR {

@@ -69,18 +69,8 @@ impl Checked {
     fn new(file: &Path, read: Result<String, Problems>) -> Self {
         let file = file.display().to_string();
         match read {
-            Ok(summary) => Self {
-                file,
-                summary,
-                problems: Vec::new(),
-                unchecked: Vec::new(),
-            },
-            Err(problems) => Self {
-                file,
-                summary: String::new(),
-                problems: vec![problems],
-                unchecked: Vec::new(),
-            },
+            Ok(summary) => Self { file, summary, problems: Vec::new(), unchecked: Vec::new() },
+            Err(problems) => Self { file, summary: String::new(), problems: vec![problems], unchecked: Vec::new() },
         }
     }
 
@@ -96,10 +86,7 @@ impl Checked {
                 "fix": problem.fix,
             })
         };
-        let problems = self
-            .problems
-            .iter()
-            .flat_map(|all| all.list.iter().map(|one| (all.file.as_str(), one)));
+        let problems = self.problems.iter().flat_map(|all| all.list.iter().map(|one| (all.file.as_str(), one)));
         json!({
             "file": self.file,
             "ok": self.problems.is_empty(),
@@ -112,46 +99,30 @@ impl Checked {
 /// Runs one check: 0 when everything is in order, 1 when something is refused.
 pub(super) fn run(args: &CheckArgs) -> ExitCode {
     let (checked, is_json, is_directory) = match &args.what {
-        What::App {
-            file,
-            project,
-            json,
-        } => (vec![check_app(file, project.as_ref())], *json, false),
-        What::Registry { path, host, json } => {
-            (check_registry(path, host.as_deref()), *json, path.is_dir())
-        }
+        What::App { file, project, json } => (vec![check_app(file, project.as_ref())], *json, false),
+        What::Registry { path, host, json } => (check_registry(path, host.as_deref()), *json, path.is_dir()),
         What::Host { file, json } => (vec![check_host(file)], *json, false),
     };
     let is_ok = checked.iter().all(|one| one.problems.is_empty());
     let text = match checked.as_slice() {
         [only] if is_json && !is_directory => format!("{}\n", only.json()),
         files if is_json => {
-            format!(
-                "{}\n",
-                json!({ "ok": is_ok, "files": files.iter().map(Checked::json).collect::<Vec<_>>() })
-            )
+            format!("{}\n", json!({ "ok": is_ok, "files": files.iter().map(Checked::json).collect::<Vec<_>>() }))
         }
         files => report(files, std::io::stdout().is_terminal()),
     };
     // A reader that has gone away does not change the answer.
     let _written = std::io::stdout().write_all(text.as_bytes());
-    if is_ok {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    if is_ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn check_app(file: &Path, project: Option<&ProjectName>) -> Checked {
     let shown = file.display().to_string();
-    let read =
-        config_dir::read_bounded(file).and_then(|bytes| apptoml::parse(&bytes, &shown, project));
+    let read = config_dir::read_bounded(file).and_then(|bytes| apptoml::parse(&bytes, &shown, project));
     Checked::new(
         file,
         read.map(|manifest| {
-            let data = manifest.data.as_ref().map_or("no data".to_owned(), |data| {
-                format!("data at {}", data.mount)
-            });
+            let data = manifest.data.as_ref().map_or("no data".to_owned(), |data| format!("data at {}", data.mount));
             format!(
                 "project {}, component {} on port {}, {data}, {}, {}",
                 manifest.project,
@@ -172,11 +143,7 @@ fn check_host(file: &Path) -> Checked {
                 "host file, {}, {}, {}",
                 count(host.cloudflare.zones.len(), "Cloudflare zone"),
                 count(host.upstreams.len(), "upstream"),
-                if host.backup.is_some() {
-                    "backups"
-                } else {
-                    "no backups"
-                },
+                if host.backup.is_some() { "backups" } else { "no backups" },
             )
         }),
     )
@@ -184,14 +151,8 @@ fn check_host(file: &Path) -> Checked {
 
 fn check_registry(path: &Path, host: Option<&Path>) -> Vec<Checked> {
     let is_directory = path.is_dir();
-    let directory = if is_directory {
-        Some(path)
-    } else {
-        path.parent()
-    };
-    let default = directory
-        .map(|directory| directory.join("..").join("huta.toml"))
-        .filter(|file| file.is_file());
+    let directory = if is_directory { Some(path) } else { path.parent() };
+    let default = directory.map(|directory| directory.join("..").join("huta.toml")).filter(|file| file.is_file());
     let host_path = host.map(Path::to_path_buf).or(default);
     let host = host_path.as_deref().map(config_dir::load_host);
     let (host, host_problems) = match host {
@@ -199,11 +160,7 @@ fn check_registry(path: &Path, host: Option<&Path>) -> Vec<Checked> {
         Some(Err(problems)) => (None, Some(problems)),
         None => (None, None),
     };
-    let paths = if is_directory {
-        config_dir::list_toml(path)
-    } else {
-        Ok(vec![path.to_path_buf()])
-    };
+    let paths = if is_directory { config_dir::list_toml(path) } else { Ok(vec![path.to_path_buf()]) };
     let mut checked: Vec<Checked> = match paths {
         Ok(paths) => config_dir::load_registry(&paths, host.as_ref())
             .into_iter()
@@ -213,9 +170,7 @@ fn check_registry(path: &Path, host: Option<&Path>) -> Vec<Checked> {
     };
     match (host_problems, host_path, checked.as_mut_slice()) {
         (Some(problems), _, [only]) if !is_directory => only.problems.push(problems),
-        (Some(problems), Some(host_path), _) => {
-            checked.push(Checked::new(&host_path, Err(problems)))
-        }
+        (Some(problems), Some(host_path), _) => checked.push(Checked::new(&host_path, Err(problems))),
         (Some(_) | None, _, _) => {}
     }
     checked
@@ -227,17 +182,11 @@ fn registry_file(file: config_dir::RegistryFile, host: Option<&HostConfig>) -> C
         (Ok(_) | Err(_), _) => Vec::new(),
     };
     let read = file.entry.map(|entry| registry_summary(&entry.project));
-    Checked {
-        unchecked,
-        ..Checked::new(Path::new(&file.file), read)
-    }
+    Checked { unchecked, ..Checked::new(Path::new(&file.file), read) }
 }
 
 fn registry_summary(project: &Project) -> String {
-    let target = |(label, target): (
-        &crate::model::TargetLabel,
-        &crate::model::policy::TargetPolicy,
-    )| {
+    let target = |(label, target): (&crate::model::TargetLabel, &crate::model::policy::TargetPolicy)| {
         let kind = match target.kind {
             TargetKind::Host(_) => "host",
             TargetKind::Cluster(_) => "cluster",
@@ -245,30 +194,18 @@ fn registry_summary(project: &Project) -> String {
         format!("{label} ({kind})")
     };
     let targets: Vec<String> = project.targets.iter().map(target).collect();
-    format!(
-        "project {} from {}, targets {}",
-        project.name,
-        project.repo,
-        targets.join(", ")
-    )
+    format!("project {} from {}, targets {}", project.name, project.repo, targets.join(", "))
 }
 
 /// The four answers for each problem, and a last line with the count.
 fn report(files: &[Checked], has_colour: bool) -> String {
-    let (red, plain) = if has_colour {
-        ("\u{1b}[1;31m", "\u{1b}[0m")
-    } else {
-        ("", "")
-    };
+    let (red, plain) = if has_colour { ("\u{1b}[1;31m", "\u{1b}[0m") } else { ("", "") };
     let mut text = String::new();
     let mut total = 0_usize;
     for problems in files.iter().flat_map(|file| &file.problems) {
         for problem in &problems.list {
             total = total.saturating_add(1);
-            let place = problem
-                .place
-                .map(|place| format!(":{}:{}", place.line, place.column))
-                .unwrap_or_default();
+            let place = problem.place.map(|place| format!(":{}:{}", place.line, place.column)).unwrap_or_default();
             // Writing into a string never fails.
             let _written = write!(
                 text,
@@ -283,31 +220,19 @@ fn report(files: &[Checked], has_colour: bool) -> String {
             let _written = writeln!(text, "unchecked without huta.toml: {rule}");
         }
     }
-    let broken = files
-        .iter()
-        .filter(|file| !file.problems.is_empty())
-        .count();
+    let broken = files.iter().filter(|file| !file.problems.is_empty()).count();
     let _written = match (broken, files.len()) {
         (0, 0) => writeln!(text, "no files"),
         (0, 1) => Ok(()),
         (0, all) => writeln!(text, "{}, no problems", count(all, "file")),
         (1, 1) => writeln!(text, "{}", count(total, "problem")),
-        (broken, all) => writeln!(
-            text,
-            "{} in {broken} of {}",
-            count(total, "problem"),
-            count(all, "file")
-        ),
+        (broken, all) => writeln!(text, "{} in {broken} of {}", count(total, "problem"), count(all, "file")),
     };
     text
 }
 
 fn count(number: usize, noun: &str) -> String {
-    if number == 1 {
-        format!("1 {noun}")
-    } else {
-        format!("{number} {noun}s")
-    }
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
 #[cfg(test)]
@@ -325,9 +250,7 @@ mod tests {
         let checked = app("base", "shop");
         let text = report(&[checked], false);
         assert_eq!(text.lines().count(), 1);
-        assert!(text.contains(
-            ": ok: project shop, component web on port 8080, data at /data, 1 smoke check, 1 job"
-        ));
+        assert!(text.contains(": ok: project shop, component web on port 8080, data at /data, 1 smoke check, 1 job"));
     }
 
     #[test]
@@ -345,15 +268,9 @@ mod tests {
         let json = app("base", "cafe").json();
         assert_eq!(json["ok"], false);
         let problem = &json["problems"][0];
-        assert_eq!(
-            (problem["line"].as_u64(), problem["column"].as_u64()),
-            (Some(2), Some(11))
-        );
+        assert_eq!((problem["line"].as_u64(), problem["column"].as_u64()), (Some(2), Some(11)));
         for field in ["file", "key", "message", "why", "fix"] {
-            assert!(
-                problem[field].as_str().is_some_and(|text| !text.is_empty()),
-                "{field}"
-            );
+            assert!(problem[field].as_str().is_some_and(|text| !text.is_empty()), "{field}");
         }
         assert_eq!(app("base", "shop").json()["problems"], json!([]));
     }
@@ -374,17 +291,9 @@ mod tests {
         assert_eq!(checked[0].unchecked.len(), 1, "the zones are not known");
         std::fs::write(dir.path().join("huta.toml"), "schema = 1\n").unwrap();
         let checked = check_registry(&file, None);
-        assert!(
-            checked[0].problems[0].list[0]
-                .message
-                .contains("Cloudflare zones")
-        );
+        assert!(checked[0].problems[0].list[0].message.contains("Cloudflare zones"));
         let host = edits::testdata("config/host/base.toml");
         let checked = check_registry(&dir.path().join("projects.d"), Some(&host));
-        assert!(
-            checked
-                .iter()
-                .all(|one| one.problems.is_empty() && one.unchecked.is_empty())
-        );
+        assert!(checked.iter().all(|one| one.problems.is_empty() && one.unchecked.is_empty()));
     }
 }

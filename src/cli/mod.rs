@@ -1,9 +1,5 @@
 //! The command line: one file per command; it prints and never decides.
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "the command line is where we print"
-)]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the command line is where we print")]
 
 mod calendar;
 mod check;
@@ -37,9 +33,7 @@ pub fn run<I: IntoIterator<Item = OsString>>(arguments: I) -> ExitCode {
         Err(error) => {
             let code = if error.use_stderr() { 2 } else { 0 };
             // Nobody is left to tell if the terminal is gone.
-            return error
-                .print()
-                .map_or(ExitCode::from(2), |()| ExitCode::from(code));
+            return error.print().map_or(ExitCode::from(2), |()| ExitCode::from(code));
         }
     };
     match cli.command {

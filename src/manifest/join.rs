@@ -34,10 +34,7 @@ pub fn desired(
     let (policy, uid) = host_policy(project, label).map_err(|problem| refused(*problem))?;
     let list = contradictions(manifest, project, &target, policy);
     if !list.is_empty() {
-        return Err(Problems {
-            file: "app.toml".to_owned(),
-            list,
-        });
+        return Err(Problems { file: "app.toml".to_owned(), list });
     }
     let image = ImageRequest {
         reference: format!("huta-build/{}:{}", project.name, commit.revision.short()),
@@ -64,10 +61,7 @@ pub fn desired(
     })
 }
 
-fn host_policy<'p>(
-    project: &'p Project,
-    label: &TargetLabel,
-) -> Result<(&'p HostPolicy, u32), Box<Problem>> {
+fn host_policy<'p>(project: &'p Project, label: &TargetLabel) -> Result<(&'p HostPolicy, u32), Box<Problem>> {
     let name = &project.name;
     let problem = |message: String, why: &str, fix: &str| {
         Box::new(Problem {
@@ -100,12 +94,7 @@ fn host_policy<'p>(
     }
 }
 
-fn contradictions(
-    manifest: &AppManifest,
-    project: &Project,
-    target: &TargetName,
-    policy: &HostPolicy,
-) -> Vec<Problem> {
+fn contradictions(manifest: &AppManifest, project: &Project, target: &TargetName, policy: &HostPolicy) -> Vec<Problem> {
     let mut list = Vec::new();
     if manifest.project != project.name {
         list.push(Problem {
@@ -120,23 +109,16 @@ fn contradictions(
         list.push(Problem {
             place: None,
             key: format!("components.{}.data", manifest.component),
-            message: format!(
-                "app.toml mounts data at {}, but the host registry gives {target} no data",
-                data.mount
-            ),
+            message: format!("app.toml mounts data at {}, but the host registry gives {target} no data", data.mount),
             why: "the size of a volume and its backup are the operator's to decide".to_owned(),
-            fix: "ask the operator for `data = { size = … }`, or set `state.kind = \"none\"`"
-                .to_owned(),
+            fix: "ask the operator for `data = { size = … }`, or set `state.kind = \"none\"`".to_owned(),
         });
     }
     list
 }
 
 fn refused(problem: Problem) -> Problems {
-    Problems {
-        file: "app.toml".to_owned(),
-        list: vec![problem],
-    }
+    Problems { file: "app.toml".to_owned(), list: vec![problem] }
 }
 
 #[cfg(test)]
@@ -156,15 +138,8 @@ mod tests {
         parse_project(text.as_bytes(), "shop", None).unwrap()
     }
 
-    fn join(
-        manifest: &AppManifest,
-        project: &Project,
-        target: &str,
-    ) -> Result<DesiredState, Problems> {
-        let commit = Commit {
-            revision: "a".repeat(40).parse().unwrap(),
-            tree: "b".repeat(40).parse().unwrap(),
-        };
+    fn join(manifest: &AppManifest, project: &Project, target: &str) -> Result<DesiredState, Problems> {
+        let commit = Commit { revision: "a".repeat(40).parse().unwrap(), tree: "b".repeat(40).parse().unwrap() };
         desired(manifest, project, &target.parse().unwrap(), &commit)
     }
 
@@ -176,16 +151,10 @@ mod tests {
     fn what_is_asked_and_what_is_given_become_one_state() {
         let (manifest, project) = (manifest("base"), project("base"));
         let state = join(&manifest, &project, "prod").unwrap();
-        assert_eq!(
-            state.image.reference,
-            format!("huta-build/shop:{}", "a".repeat(12))
-        );
+        assert_eq!(state.image.reference, format!("huta-build/shop:{}", "a".repeat(12)));
         assert_eq!((state.uid, state.port), (20001, 8080));
         assert_eq!(state.data.unwrap().mount, "/data");
-        assert_eq!(
-            state.registry,
-            project.release_digest(&"prod".parse().unwrap())
-        );
+        assert_eq!(state.registry, project.release_digest(&"prod".parse().unwrap()));
         assert_eq!(state.manifest, manifest.digest);
     }
 
@@ -204,25 +173,14 @@ mod tests {
 
     #[test]
     fn another_project_s_manifest_is_refused() {
-        let other = Project {
-            name: "cafe".parse().unwrap(),
-            ..project("minimal")
-        };
-        assert_eq!(
-            message(join(&manifest("minimal"), &other, "prod")),
-            "app.toml: project must be 'cafe'"
-        );
+        let other = Project { name: "cafe".parse().unwrap(), ..project("minimal") };
+        assert_eq!(message(join(&manifest("minimal"), &other, "prod")), "app.toml: project must be 'cafe'");
     }
 
     #[test]
     fn unknown_targets_and_cluster_targets_are_refused() {
         let project = project("base");
-        assert!(
-            message(join(&manifest("base"), &project, "stage"))
-                .contains("has no target shop/stage")
-        );
-        assert!(
-            message(join(&manifest("base"), &project, "cloud")).contains("is a cluster target")
-        );
+        assert!(message(join(&manifest("base"), &project, "stage")).contains("has no target shop/stage"));
+        assert!(message(join(&manifest("base"), &project, "cloud")).contains("is a cluster target"));
     }
 }

@@ -174,11 +174,7 @@ pub struct Reason {
 impl Reason {
     /// A reason without evidence.
     pub fn new(code: ReasonCode, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-            evidence: None,
-        }
+        Self { code, message: message.into(), evidence: None }
     }
 
     /// The same reason with evidence beside it.

@@ -11,9 +11,7 @@ use super::revision::Digest;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// A project, target, component, image or job name breaks `^[a-z][a-z0-9-]{0,30}$`.
-    #[error(
-        "`{0}` is not a name: a lower-case letter, then at most 30 lower-case letters, digits or hyphens"
-    )]
+    #[error("`{0}` is not a name: a lower-case letter, then at most 30 lower-case letters, digits or hyphens")]
     Label(String),
     /// A branch name breaks the rules of git-check-ref-format.
     #[error("`{0}` is not a branch name")]
@@ -183,13 +181,8 @@ impl fmt::Display for TargetName {
 impl FromStr for TargetName {
     type Err = NameError;
     fn from_str(text: &str) -> Result<Self, NameError> {
-        let (project, target) = text
-            .split_once('/')
-            .ok_or_else(|| NameError::Target(text.to_owned()))?;
-        Ok(Self {
-            project: project.parse()?,
-            target: target.parse()?,
-        })
+        let (project, target) = text.split_once('/').ok_or_else(|| NameError::Target(text.to_owned()))?;
+        Ok(Self { project: project.parse()?, target: target.parse()? })
     }
 }
 
@@ -230,11 +223,8 @@ impl FromStr for BranchName {
 
     /// Source: git-check-ref-format(1), the rules for one branch name.
     fn from_str(text: &str) -> Result<Self, NameError> {
-        let component =
-            |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
-        let forbidden = |c: char| {
-            c.is_ascii_control() || matches!(c, ' ' | '~' | '^' | ':' | '?' | '*' | '[' | '\\')
-        };
+        let component = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
+        let forbidden = |c: char| c.is_ascii_control() || matches!(c, ' ' | '~' | '^' | ':' | '?' | '*' | '[' | '\\');
         let is_name = text.len() <= 255
             && !text.starts_with('-')
             && !text.starts_with("refs/")
@@ -244,11 +234,7 @@ impl FromStr for BranchName {
             && !text.contains("@{")
             && !text.chars().any(forbidden)
             && text.split('/').all(component);
-        if is_name {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(NameError::Branch(text.to_owned()))
-        }
+        if is_name { Ok(Self(text.to_owned())) } else { Err(NameError::Branch(text.to_owned())) }
     }
 }
 
@@ -278,9 +264,7 @@ pub struct RepoPath(String);
 
 /// Why a text is not a path inside a repository.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is not a path inside the repository: relative, without `..`, `.git`, empty parts or backslashes"
-)]
+#[error("`{0}` is not a path inside the repository: relative, without `..`, `.git`, empty parts or backslashes")]
 pub struct RepoPathError(String);
 
 impl RepoPath {
@@ -307,17 +291,11 @@ impl FromStr for RepoPath {
         if trimmed == "." || (trimmed.is_empty() && text == "./") {
             return Ok(Self(".".to_owned()));
         }
-        let part = |part: &str| {
-            !part.is_empty() && part != "." && part != ".." && !part.eq_ignore_ascii_case(".git")
-        };
+        let part = |part: &str| !part.is_empty() && part != "." && part != ".." && !part.eq_ignore_ascii_case(".git");
         let is_path = trimmed.len() <= 1024
             && !trimmed.chars().any(|c| c.is_control() || c == '\\')
             && trimmed.split('/').all(part);
-        if is_path {
-            Ok(Self(trimmed.to_owned()))
-        } else {
-            Err(RepoPathError(text.to_owned()))
-        }
+        if is_path { Ok(Self(trimmed.to_owned())) } else { Err(RepoPathError(text.to_owned())) }
     }
 }
 

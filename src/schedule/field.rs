@@ -10,18 +10,13 @@ use crate::model::document::Refusal;
 ///
 /// Source: app.toml contract, `schedule` and `data.backup`.
 pub fn calendar_expression(text: &str) -> Result<String, Refusal> {
-    OnCalendar::parse(text)
-        .map(|expression| expression.to_string())
-        .map_err(|error| {
-            let problem = error.problem();
-            let what = if matches!(problem, Problem::UnknownZone { .. }) {
-                "names no known time zone".to_owned()
-            } else {
-                format!(
-                    "is not an OnCalendar expression: at its character {}, {problem}",
-                    error.character()
-                )
-            };
-            Refusal::new(what, problem.why(), problem.advice())
-        })
+    OnCalendar::parse(text).map(|expression| expression.to_string()).map_err(|error| {
+        let problem = error.problem();
+        let what = if matches!(problem, Problem::UnknownZone { .. }) {
+            "names no known time zone".to_owned()
+        } else {
+            format!("is not an OnCalendar expression: at its character {}, {problem}", error.character())
+        };
+        Refusal::new(what, problem.why(), problem.advice())
+    })
 }

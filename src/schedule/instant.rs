@@ -74,14 +74,8 @@ pub enum InstantError {
 /// [`InstantError`] if it has no such form or lies outside the years 1970 to 9999.
 ///
 /// Source: systemd.time(7), "Parsing Timestamps"; RFC 3339.
-pub fn parse_instant(
-    text: &str,
-    now: Timestamp,
-    local: &TimeZone,
-) -> Result<Timestamp, InstantError> {
-    let out_of_range = || InstantError::OutOfRange {
-        text: text.to_owned(),
-    };
+pub fn parse_instant(text: &str, now: Timestamp, local: &TimeZone) -> Result<Timestamp, InstantError> {
+    let out_of_range = || InstantError::OutOfRange { text: text.to_owned() };
     let microsecond = match text.parse::<Timestamp>() {
         Ok(instant) => instant.as_microsecond(),
         Err(_) => systemd_form(text, now, local)?,
@@ -94,9 +88,7 @@ pub fn parse_instant(
 
 /// Reads one of systemd's forms as microseconds since the epoch.
 fn systemd_form(text: &str, now: Timestamp, local: &TimeZone) -> Result<i64, InstantError> {
-    let unknown = || InstantError::Unknown {
-        text: text.to_owned(),
-    };
+    let unknown = || InstantError::Unknown { text: text.to_owned() };
     let now_microsecond = now.as_microsecond();
     let relative = |span: &str, direction: i64| {
         let distance = time_span(span).ok_or_else(unknown)?;
@@ -108,10 +100,7 @@ fn systemd_form(text: &str, now: Timestamp, local: &TimeZone) -> Result<i64, Ins
     if let Some(span) = text.strip_prefix('@') {
         return time_span(span).ok_or_else(unknown);
     }
-    if let Some(span) = text
-        .strip_prefix('+')
-        .or_else(|| text.strip_suffix(" left"))
-    {
+    if let Some(span) = text.strip_prefix('+').or_else(|| text.strip_suffix(" left")) {
         return relative(span, 1);
     }
     if let Some(span) = text.strip_prefix('-').or_else(|| text.strip_suffix(" ago")) {
@@ -122,9 +111,7 @@ fn systemd_form(text: &str, now: Timestamp, local: &TimeZone) -> Result<i64, Ins
 
 /// Reads a date, a time, or a word for a day.
 fn wall_form(text: &str, now: Timestamp, local: &TimeZone) -> Result<i64, InstantError> {
-    let unknown = || InstantError::Unknown {
-        text: text.to_owned(),
-    };
+    let unknown = || InstantError::Unknown { text: text.to_owned() };
     let (body, zone) = zone::split(text, Some(local));
     let (zone, is_summer) = match &zone {
         Zone::Local => (Some(local), None),
@@ -133,22 +120,14 @@ fn wall_form(text: &str, now: Timestamp, local: &TimeZone) -> Result<i64, Instan
         Zone::Abbreviated { is_summer, .. } => (Some(local), Some(*is_summer)),
     };
     let mut clock = WallClock::new(zone);
-    let mut wall = clock
-        .read(now.as_microsecond().div_euclid(SECOND))
-        .ok_or_else(unknown)?;
+    let mut wall = clock.read(now.as_microsecond().div_euclid(SECOND)).ok_or_else(unknown)?;
     wall.is_summer = is_summer;
     let (weekday, body) = split_weekday(body);
     let fraction = fill(&mut wall, body).ok_or_else(unknown)?;
     if weekday.is_some_and(|weekday| weekday != wall.weekday()) {
-        return Err(InstantError::Weekday {
-            text: text.to_owned(),
-        });
+        return Err(InstantError::Weekday { text: text.to_owned() });
     }
-    let (second, _) = clock
-        .resolve(&wall)
-        .ok_or_else(|| InstantError::OutOfRange {
-            text: text.to_owned(),
-        })?;
+    let (second, _) = clock.resolve(&wall).ok_or_else(|| InstantError::OutOfRange { text: text.to_owned() })?;
     Ok(second.saturating_mul(SECOND).saturating_add(fraction))
 }
 
@@ -158,9 +137,7 @@ fn split_weekday(body: &str) -> (Option<i64>, &str) {
         return (None, body);
     };
     let is_word = |name: &str| word.eq_ignore_ascii_case(name);
-    let day = (0..)
-        .zip(WEEKDAYS)
-        .find(|(_, (long, short))| is_word(long) || is_word(short));
+    let day = (0..).zip(WEEKDAYS).find(|(_, (long, short))| is_word(long) || is_word(short));
     match day {
         Some((day, _)) => (Some(day), rest),
         None => (None, body),
@@ -209,9 +186,7 @@ fn date(word: &str) -> Option<[i64; 3]> {
         (0..=2, _) => whole + 2000,
         (3.., _) => whole,
     };
-    let is_date = parts.next().is_none()
-        && (FLOOR[MONTH]..=12).contains(&month)
-        && (FLOOR[DAY]..=31).contains(&day);
+    let is_date = parts.next().is_none() && (FLOOR[MONTH]..=12).contains(&month) && (FLOOR[DAY]..=31).contains(&day);
     is_date.then_some([year, month, day])
 }
 
@@ -219,10 +194,7 @@ fn date(word: &str) -> Option<[i64; 3]> {
 fn time_of_day(word: &str) -> Option<([i64; 3], i64)> {
     let mut parts = word.split(':');
     let (hour, minute) = (number(parts.next()?, 2)?, number(parts.next()?, 2)?);
-    let (second, fraction) = match parts
-        .next()
-        .map(|second| second.split_once('.').ok_or(second))
-    {
+    let (second, fraction) = match parts.next().map(|second| second.split_once('.').ok_or(second)) {
         None => (0, 0),
         Some(Err(second)) => (number(second, 2)?, 0),
         Some(Ok((second, digits))) => (number(second, 2)?, microseconds(digits)?),
@@ -264,9 +236,7 @@ fn time_span(text: &str) -> Option<i64> {
             return None;
         }
         let after = after.trim_ascii_start();
-        let end = after
-            .find(|next: char| !next.is_alphabetic())
-            .unwrap_or(after.len());
+        let end = after.find(|next: char| !next.is_alphabetic()).unwrap_or(after.len());
         let (word, after) = after.split_at(end);
         let (_, unit) = UNITS.iter().find(|(words, _)| words.contains(&word))?;
         total = total.checked_add(whole.parse::<i64>().ok()?.checked_mul(*unit)?)?;
@@ -281,8 +251,5 @@ fn time_span(text: &str) -> Option<i64> {
 }
 
 fn split_digits(text: &str) -> (&str, &str) {
-    text.split_at(
-        text.find(|next: char| !next.is_ascii_digit())
-            .unwrap_or(text.len()),
-    )
+    text.split_at(text.find(|next: char| !next.is_ascii_digit()).unwrap_or(text.len()))
 }

@@ -59,36 +59,20 @@ pub trait Source: Send + Sync {
     ///
     /// # Errors
     /// [`SourceError`] when it cannot be had.
-    async fn fetch(
-        &self,
-        repo: &Repository,
-        branch: &BranchName,
-        sha: &Sha,
-    ) -> Result<CommitFacts, SourceError>;
+    async fn fetch(&self, repo: &Repository, branch: &BranchName, sha: &Sha) -> Result<CommitFacts, SourceError>;
 
     /// Reads one file at a fetched commit as a blob, at most `limit` bytes.
     ///
     /// # Errors
     /// [`SourceError`] with [`crate::model::ReasonCode::ManifestMissing`] or `ManifestInvalid` when the path is absent, a symlink
     /// (itself or above), a submodule, a directory, an LFS pointer or too large, each by name.
-    async fn read(
-        &self,
-        repo: &Repository,
-        sha: &Sha,
-        path: &RepoPath,
-        limit: u64,
-    ) -> Result<Vec<u8>, SourceError>;
+    async fn read(&self, repo: &Repository, sha: &Sha, path: &RepoPath, limit: u64) -> Result<Vec<u8>, SourceError>;
 
     /// Writes the tree below `context` as a tar archive to `to` (new, private, at most `limit` bytes).
     ///
     /// # Errors
     /// [`SourceError`] when the tree cannot be read or is too large.
-    async fn export(
-        &self,
-        repo: &Repository,
-        sha: &Sha,
-        export: &Export<'_>,
-    ) -> Result<PathBuf, SourceError>;
+    async fn export(&self, repo: &Repository, sha: &Sha, export: &Export<'_>) -> Result<PathBuf, SourceError>;
 
     /// Says whether `old` is `new` or an ancestor of it, deepening the mirror as needed.
     ///

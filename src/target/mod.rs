@@ -28,12 +28,7 @@ pub trait Target: Send + Sync {
     ///
     /// # Errors
     /// [`TargetError`] when the engine does not answer.
-    async fn log_tail(
-        &self,
-        target: &TargetName,
-        slot: Slot,
-        lines: u32,
-    ) -> Result<Vec<String>, TargetError>;
+    async fn log_tail(&self, target: &TargetName, slot: Slot, lines: u32) -> Result<Vec<String>, TargetError>;
 }
 
 /// Why an engine did not do a step.

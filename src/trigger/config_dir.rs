@@ -44,9 +44,7 @@ pub struct RegistryFile {
 #[must_use]
 pub fn load(dir: &Path) -> LoadedConfig {
     let mut problems = Vec::new();
-    let host = load_host(&dir.join("huta.toml"))
-        .map_err(|found| problems.push(found))
-        .ok();
+    let host = load_host(&dir.join("huta.toml")).map_err(|found| problems.push(found)).ok();
     let listing = list_toml(&dir.join("projects.d"));
     let is_complete = listing.is_ok();
     let paths = listing.unwrap_or_else(|found| {
@@ -66,13 +64,7 @@ pub fn load(dir: &Path) -> LoadedConfig {
             }
         }
     }
-    LoadedConfig {
-        host,
-        projects,
-        broken,
-        is_complete,
-        problems,
-    }
+    LoadedConfig { host, projects, broken, is_complete, problems }
 }
 
 /// Reads one `huta.toml`.
@@ -90,19 +82,13 @@ pub fn load_registry(paths: &[PathBuf], host: Option<&HostConfig>) -> Vec<Regist
         .iter()
         .map(|path| {
             let file = shown(path);
-            let stem = path
-                .file_stem()
-                .map(|stem| stem.to_string_lossy().into_owned())
-                .unwrap_or_default();
-            let entry =
-                read_bounded(path).and_then(|bytes| registry::read(&bytes, &file, &stem, host));
+            let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+            let entry = read_bounded(path).and_then(|bytes| registry::read(&bytes, &file, &stem, host));
             RegistryFile { file, stem, entry }
         })
         .collect();
-    let good: Vec<(&str, &Entry)> = files
-        .iter()
-        .filter_map(|file| Some((file.file.as_str(), file.entry.as_ref().ok()?)))
-        .collect();
+    let good: Vec<(&str, &Entry)> =
+        files.iter().filter_map(|file| Some((file.file.as_str(), file.entry.as_ref().ok()?))).collect();
     let clashes = registry::cross_check(&good);
     for clash in clashes {
         if let Some(file) = files.iter_mut().find(|file| file.file == clash.file) {
@@ -121,10 +107,7 @@ pub fn list_toml(dir: &Path) -> Result<Vec<PathBuf>, Problems> {
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(dir).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
-        let name = path
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-            .unwrap_or_default();
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         if name.ends_with(".toml") && !name.starts_with('.') {
             paths.push(path);
         }
@@ -138,9 +121,7 @@ pub fn list_toml(dir: &Path) -> Result<Vec<PathBuf>, Problems> {
 /// # Errors
 /// The file cannot be read.
 pub fn read_bounded(path: &Path) -> Result<Vec<u8>, Problems> {
-    let limit = u64::try_from(MAX_BYTES)
-        .unwrap_or(u64::MAX)
-        .saturating_add(1);
+    let limit = u64::try_from(MAX_BYTES).unwrap_or(u64::MAX).saturating_add(1);
     let mut bytes = Vec::new();
     File::open(path)
         .and_then(|file| file.take(limit).read_to_end(&mut bytes))
@@ -220,10 +201,7 @@ mod tests {
         let dir = directory();
         write(&dir, "huta.toml", "schema = 1\nnonsense = 1\n");
         let loaded = load(dir.path());
-        assert_eq!(
-            (loaded.host, loaded.projects.len(), loaded.problems.len()),
-            (None, 2, 1)
-        );
+        assert_eq!((loaded.host, loaded.projects.len(), loaded.problems.len()), (None, 2, 1));
     }
 
     #[test]
@@ -251,10 +229,6 @@ mod tests {
         std::fs::create_dir(dir.path().join("projects.d/club.toml")).unwrap();
         let loaded = load(dir.path());
         assert_eq!(loaded.broken, ["club"]);
-        assert!(
-            loaded.problems[0].list[0]
-                .message
-                .contains("cannot be read")
-        );
+        assert!(loaded.problems[0].list[0].message.contains("cannot be read"));
     }
 }

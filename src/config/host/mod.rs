@@ -68,10 +68,7 @@ pub struct Platform {
 
 impl Default for Platform {
     fn default() -> Self {
-        Self {
-            state_dir: "/var/lib/trueup".to_owned(),
-            public_ipv4: None,
-        }
+        Self { state_dir: "/var/lib/trueup".to_owned(), public_ipv4: None }
     }
 }
 
@@ -86,10 +83,7 @@ pub struct Server {
 
 impl Default for Server {
     fn default() -> Self {
-        Self {
-            listen: None,
-            socket: "/run/trueup.sock".to_owned(),
-        }
+        Self { listen: None, socket: "/run/trueup.sock".to_owned() }
     }
 }
 
@@ -187,9 +181,7 @@ pub struct Docker {
 
 impl Default for Docker {
     fn default() -> Self {
-        Self {
-            socket: "/var/run/docker.sock".to_owned(),
-        }
+        Self { socket: "/var/run/docker.sock".to_owned() }
     }
 }
 
@@ -262,11 +254,7 @@ pub struct Cloudflare {
 
 impl Default for Cloudflare {
     fn default() -> Self {
-        Self {
-            zones: Vec::new(),
-            token_file: None,
-            api_url: "https://api.cloudflare.com/client/v4".to_owned(),
-        }
+        Self { zones: Vec::new(), token_file: None, api_url: "https://api.cloudflare.com/client/v4".to_owned() }
     }
 }
 
@@ -288,10 +276,7 @@ pub struct Backup {
 
 impl Default for Backup {
     fn default() -> Self {
-        Self {
-            dir: "/var/backups/trueup".to_owned(),
-            keep: 14,
-        }
+        Self { dir: "/var/backups/trueup".to_owned(), keep: 14 }
     }
 }
 

@@ -45,18 +45,12 @@ fn entry_name(key: &str, name: &str) -> Result<(), Refusal> {
         && name.len() <= 128
         && name.starts_with(|c: char| c.is_ascii_alphanumeric())
         && name.bytes().all(plain);
-    if is_box {
-        Ok(())
-    } else {
-        form::label(name).map(|_| ())
-    }
+    if is_box { Ok(()) } else { form::label(name).map(|_| ()) }
 }
 
 pub(super) fn upstream(table: &Table<'_>) -> Option<Upstream> {
     table.only(&["address"], &TOP_LEVEL);
-    let address = optional(table, "address", None, |value| {
-        value.read(upstream_address).map(Some)
-    });
+    let address = optional(table, "address", None, |value| value.read(upstream_address).map(Some));
     Some(Upstream { address: address? })
 }
 
@@ -72,10 +66,7 @@ fn upstream_address(text: &str) -> Result<String, Refusal> {
 }
 
 fn digest(table: &Table<'_>) -> Option<Digest> {
-    let value = table.need(
-        "token_sha256",
-        "add the SHA-256 of the token, 64 hex digits",
-    )?;
+    let value = table.need("token_sha256", "add the SHA-256 of the token, 64 hex digits")?;
     value.read(|text| {
         text.parse().map_err(|_| {
             Refusal::new(
@@ -95,29 +86,14 @@ pub(super) fn dev_box(table: &Table<'_>) -> Option<Digest> {
 pub(super) fn token(table: &Table<'_>) -> Option<Token> {
     table.only(&["token_sha256", "role", "projects"], &TOP_LEVEL);
     let sha256 = digest(table);
-    let role = table
-        .need(
-            "role",
-            "add `role = \"viewer\"`, `\"deployer\"` or `\"admin\"`",
+    let role = table.need("role", "add `role = \"viewer\"`, `\"deployer\"` or `\"admin\"`").and_then(|value| {
+        value.one_of(
+            &[("viewer", Role::Viewer), ("deployer", Role::Deployer), ("admin", Role::Admin)],
+            "a token reads, or releases too, or may do everything",
         )
-        .and_then(|value| {
-            value.one_of(
-                &[
-                    ("viewer", Role::Viewer),
-                    ("deployer", Role::Deployer),
-                    ("admin", Role::Admin),
-                ],
-                "a token reads, or releases too, or may do everything",
-            )
-        });
-    let projects = optional(table, "projects", None, |value| {
-        value.each(project).map(Some)
     });
-    Some(Token {
-        sha256: sha256?,
-        role: role?,
-        projects: projects?,
-    })
+    let projects = optional(table, "projects", None, |value| value.each(project).map(Some));
+    Some(Token { sha256: sha256?, role: role?, projects: projects? })
 }
 
 fn project(value: &Value<'_>) -> Option<ProjectName> {
@@ -172,9 +148,7 @@ pub(super) fn cluster(table: &Table<'_>) -> Option<Cluster> {
     );
     let kubeconfig = path(table, "kubeconfig");
     let context = word(table, "context");
-    let app_domain = optional(table, "app_domain", None, |value| {
-        value.read(net::host_name).map(Some)
-    });
+    let app_domain = optional(table, "app_domain", None, |value| value.read(net::host_name).map(Some));
     let ingress_class = word(table, "ingress_class");
     let issuer = word(table, "issuer");
     let storage_class = word(table, "storage_class");
@@ -211,16 +185,10 @@ pub(super) fn cluster(table: &Table<'_>) -> Option<Cluster> {
 
 pub(super) fn notify(table: &Table<'_>) -> Option<Notify> {
     table.only(&["url_file", "on"], &TOP_LEVEL);
-    let url_file = table.need(
-        "url_file",
-        "add the path of a file that holds the URL to post to",
-    );
+    let url_file = table.need("url_file", "add the path of a file that holds the URL to post to");
     let url_file = url_file.and_then(|value| value.read(form::absolute_path));
     let on = optional(table, "on", Vec::new(), |value| value.each(outcome));
-    Some(Notify {
-        url_file: url_file?,
-        on: on?,
-    })
+    Some(Notify { url_file: url_file?, on: on? })
 }
 
 fn outcome(value: &Value<'_>) -> Option<Outcome> {

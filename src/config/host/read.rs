@@ -29,14 +29,7 @@ pub(super) const TOP_LEVEL: [&str; 16] = [
 /// # Errors
 /// All problems of the file.
 pub fn parse(bytes: &[u8], file: &str) -> Result<HostConfig, Problems> {
-    document::read(
-        bytes,
-        FileName {
-            file,
-            label: "huta.toml",
-        },
-        config,
-    )
+    document::read(bytes, FileName { file, label: "huta.toml" }, config)
 }
 
 fn config(root: &Table<'_>) -> Option<HostConfig> {
@@ -77,11 +70,7 @@ fn config(root: &Table<'_>) -> Option<HostConfig> {
 }
 
 /// A section's value, or its default when the section is absent.
-fn section<'d, T: Default>(
-    root: &Table<'d>,
-    key: &str,
-    read: impl FnOnce(&Table<'d>) -> Option<T>,
-) -> Option<T> {
+fn section<'d, T: Default>(root: &Table<'d>, key: &str, read: impl FnOnce(&Table<'d>) -> Option<T>) -> Option<T> {
     match root.get(key) {
         Some(value) => read(&value.table()?),
         None => Some(T::default()),

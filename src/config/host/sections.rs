@@ -4,8 +4,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use super::read::TOP_LEVEL;
 use super::{
-    Admin, Backup, Cloudflare, Docker, Drift, Edge, EdgeTls, GitHub, GitHubApp, Listen, Platform,
-    Poll, PublicChecks, Server, StoreLocation,
+    Admin, Backup, Cloudflare, Docker, Drift, Edge, EdgeTls, GitHub, GitHubApp, Listen, Platform, Poll, PublicChecks,
+    Server, StoreLocation,
 };
 use crate::model::document::{Refusal, Table, Value, form, net};
 
@@ -21,9 +21,7 @@ pub(super) fn optional<'d, T>(
 
 /// An optional absolute path.
 pub(super) fn path(table: &Table<'_>, key: &str) -> Option<Option<String>> {
-    optional(table, key, None, |value| {
-        value.read(form::absolute_path).map(Some)
-    })
+    optional(table, key, None, |value| value.read(form::absolute_path).map(Some))
 }
 
 fn path_or(table: &Table<'_>, key: &str, default: String) -> Option<String> {
@@ -40,13 +38,8 @@ fn address(table: &Table<'_>, key: &str, default: String) -> Option<String> {
 pub(super) fn platform(table: &Table<'_>) -> Option<Platform> {
     table.only(&["state_dir", "public_ipv4"], &TOP_LEVEL);
     let state_dir = path_or(table, "state_dir", Platform::default().state_dir);
-    let public_ipv4 = optional(table, "public_ipv4", None, |value| {
-        value.read(public_ipv4).map(Some)
-    });
-    Some(Platform {
-        state_dir: state_dir?,
-        public_ipv4: public_ipv4?,
-    })
+    let public_ipv4 = optional(table, "public_ipv4", None, |value| value.read(public_ipv4).map(Some));
+    Some(Platform { state_dir: state_dir?, public_ipv4: public_ipv4? })
 }
 
 fn public_ipv4(text: &str) -> Result<Ipv4Addr, Refusal> {
@@ -73,10 +66,7 @@ pub(super) fn server(table: &Table<'_>) -> Option<Server> {
     table.only(&["listen", "socket"], &TOP_LEVEL);
     let listen = optional(table, "listen", None, |value| value.read(listen).map(Some));
     let socket = path_or(table, "socket", Server::default().socket);
-    Some(Server {
-        listen: listen?,
-        socket: socket?,
-    })
+    Some(Server { listen: listen?, socket: socket? })
 }
 
 /// `127.0.0.1:8600`, `[::1]:8600`, `unix:/run/x.sock` or `/run/x.sock`.
@@ -87,11 +77,7 @@ fn listen(text: &str) -> Result<Listen, Refusal> {
         return form::absolute_path(path).map(Listen::Unix);
     }
     let address: SocketAddr = text.parse().map_err(|_| {
-        Refusal::new(
-            "is not an address to listen on",
-            "it is an IP address with a port, or the path of a socket",
-            FIX,
-        )
+        Refusal::new("is not an address to listen on", "it is an IP address with a port, or the path of a socket", FIX)
     })?;
     if address.ip().is_loopback() {
         Ok(Listen::Tcp(address))
@@ -110,14 +96,7 @@ pub(super) fn store(table: &Table<'_>) -> Option<StoreLocation> {
     let file = path(table, "url_file");
     match (location?, file?) {
         (Some(_), Some(_)) => {
-            table.refuse(
-                "url_file",
-                Refusal::new(
-                    "stands beside `url`",
-                    "there is one store",
-                    "keep one of the two",
-                ),
-            );
+            table.refuse("url_file", Refusal::new("stands beside `url`", "there is one store", "keep one of the two"));
             None
         }
         (Some(location), None) => Some(StoreLocation::Url(location)),
@@ -139,8 +118,7 @@ fn store_url(text: &str) -> Result<String, Refusal> {
             "put the whole URL into a file and name it with `url_file`",
         ));
     }
-    let is_plain =
-        !rest.is_empty() && text.len() <= 2000 && text.bytes().all(|byte| byte.is_ascii_graphic());
+    let is_plain = !rest.is_empty() && text.len() <= 2000 && text.bytes().all(|byte| byte.is_ascii_graphic());
     match scheme {
         "postgres" | "postgresql" if is_plain => Ok(text.to_owned()),
         "sqlite" if is_plain && form::absolute_path(rest).is_ok() => Ok(text.to_owned()),
@@ -153,32 +131,17 @@ fn store_url(text: &str) -> Result<String, Refusal> {
 }
 
 pub(super) fn github(table: &Table<'_>) -> Option<GitHub> {
-    table.only(
-        &[
-            "api_url",
-            "git_url",
-            "token_file",
-            "app",
-            "webhook_secret_files",
-        ],
-        &TOP_LEVEL,
-    );
+    table.only(&["api_url", "git_url", "token_file", "app", "webhook_secret_files"], &TOP_LEVEL);
     let defaults = GitHub::default();
     let api_url = address(table, "api_url", defaults.api_url);
     let git_url = address(table, "git_url", defaults.git_url);
     let token_file = path(table, "token_file");
-    let app = optional(table, "app", None, |value| {
-        github_app(&value.table()?).map(Some)
-    });
+    let app = optional(table, "app", None, |value| github_app(&value.table()?).map(Some));
     let webhook_secret_files = optional(table, "webhook_secret_files", Vec::new(), secret_files);
     if table.get("app").is_some() && table.get("token_file").is_some() {
         table.refuse(
             "token_file",
-            Refusal::new(
-                "stands beside [github.app]",
-                "requests are made by one identity",
-                "keep one of the two",
-            ),
+            Refusal::new("stands beside [github.app]", "requests are made by one identity", "keep one of the two"),
         );
     }
     Some(GitHub {
@@ -192,22 +155,13 @@ pub(super) fn github(table: &Table<'_>) -> Option<GitHub> {
 
 fn github_app(table: &Table<'_>) -> Option<GitHubApp> {
     const WHY: &str = "GitHub counts them from 1";
-    table.only(
-        &["app_id", "installation_id", "private_key_file"],
-        &TOP_LEVEL,
-    );
-    let app_id = table
-        .need("app_id", "add the App's id")
-        .and_then(|value| value.integer(1..=i64::MAX, WHY));
+    table.only(&["app_id", "installation_id", "private_key_file"], &TOP_LEVEL);
+    let app_id = table.need("app_id", "add the App's id").and_then(|value| value.integer(1..=i64::MAX, WHY));
     let installation_id = table.need("installation_id", "add the id of the App's installation");
     let installation_id = installation_id.and_then(|value| value.integer(1..=i64::MAX, WHY));
     let private_key_file = table.need("private_key_file", "add the path of the App's private key");
     let private_key_file = private_key_file.and_then(|value| value.read(form::absolute_path));
-    Some(GitHubApp {
-        app_id: app_id?,
-        installation_id: installation_id?,
-        private_key_file: private_key_file?,
-    })
+    Some(GitHubApp { app_id: app_id?, installation_id: installation_id?, private_key_file: private_key_file? })
 }
 
 fn secret_files(value: &Value<'_>) -> Option<Vec<String>> {
@@ -228,9 +182,7 @@ pub(super) fn poll(table: &Table<'_>) -> Option<Poll> {
     let every_seconds = optional(table, "every", Poll::default().every_seconds, |value| {
         value.read(|text| form::seconds(text, (5, 86400), "smhd"))
     });
-    Some(Poll {
-        every_seconds: every_seconds?,
-    })
+    Some(Poll { every_seconds: every_seconds? })
 }
 
 pub(super) fn drift(table: &Table<'_>) -> Option<Drift> {
@@ -238,9 +190,7 @@ pub(super) fn drift(table: &Table<'_>) -> Option<Drift> {
     let every_seconds = optional(table, "every", Drift::default().every_seconds, |value| {
         value.read(|text| form::seconds(text, (10, 7 * 86400), "smhd"))
     });
-    Some(Drift {
-        every_seconds: every_seconds?,
-    })
+    Some(Drift { every_seconds: every_seconds? })
 }
 
 pub(super) fn docker(table: &Table<'_>) -> Option<Docker> {
@@ -250,56 +200,34 @@ pub(super) fn docker(table: &Table<'_>) -> Option<Docker> {
 }
 
 pub(super) fn edge(table: &Table<'_>) -> Option<Edge> {
-    table.only(
-        &["admin", "sites", "caddyfile", "public_checks", "tls"],
-        &TOP_LEVEL,
-    );
+    table.only(&["admin", "sites", "caddyfile", "public_checks", "tls"], &TOP_LEVEL);
     let defaults = Edge::default();
     let admin = optional(table, "admin", defaults.admin, |value| value.read(admin));
     let sites = path_or(table, "sites", defaults.sites);
     let caddyfile = path_or(table, "caddyfile", defaults.caddyfile);
     let public_checks = optional(table, "public_checks", defaults.public_checks, |value| {
         value.one_of(
-            &[
-                ("public", PublicChecks::Public),
-                ("direct", PublicChecks::Direct),
-            ],
+            &[("public", PublicChecks::Public), ("direct", PublicChecks::Direct)],
             "the public proof goes the way of the world, or straight to this host's edge",
         )
     });
     let tls = optional(table, "tls", defaults.tls, |value| {
         value.one_of(
-            &[
-                ("origin-ca", EdgeTls::OriginCa),
-                ("internal", EdgeTls::Internal),
-                ("off", EdgeTls::Off),
-            ],
+            &[("origin-ca", EdgeTls::OriginCa), ("internal", EdgeTls::Internal), ("off", EdgeTls::Off)],
             "it says which certificates the vhosts name",
         )
     });
-    Some(Edge {
-        admin: admin?,
-        sites: sites?,
-        caddyfile: caddyfile?,
-        public_checks: public_checks?,
-        tls: tls?,
-    })
+    Some(Edge { admin: admin?, sites: sites?, caddyfile: caddyfile?, public_checks: public_checks?, tls: tls? })
 }
 
 /// A loopback `http://` address, `unix:/path` or `/path`.
 fn admin(text: &str) -> Result<Admin, Refusal> {
     let path = text.strip_prefix("unix:").unwrap_or(text);
-    let path = path
-        .strip_prefix("//")
-        .filter(|rest| rest.starts_with('/'))
-        .unwrap_or(path);
+    let path = path.strip_prefix("//").filter(|rest| rest.starts_with('/')).unwrap_or(path);
     if path.starts_with('/') {
         return form::absolute_path(path).map(Admin::Unix);
     }
-    let rest = text
-        .strip_prefix("http://")
-        .unwrap_or_default()
-        .trim_end_matches('/');
+    let rest = text.strip_prefix("http://").unwrap_or_default().trim_end_matches('/');
     if !rest.contains('/') && net::host_of(rest).is_ok_and(net::is_loopback) {
         Ok(Admin::Http(text.trim_end_matches('/').to_owned()))
     } else {
@@ -313,16 +241,10 @@ fn admin(text: &str) -> Result<Admin, Refusal> {
 
 pub(super) fn cloudflare(table: &Table<'_>) -> Option<Cloudflare> {
     table.only(&["zones", "token_file", "api_url"], &TOP_LEVEL);
-    let zones = optional(table, "zones", Vec::new(), |value| {
-        value.each(|item| item.read(net::host_name))
-    });
+    let zones = optional(table, "zones", Vec::new(), |value| value.each(|item| item.read(net::host_name)));
     let token_file = path(table, "token_file");
     let api_url = address(table, "api_url", Cloudflare::default().api_url);
-    Some(Cloudflare {
-        zones: zones?,
-        token_file: token_file?,
-        api_url: api_url?,
-    })
+    Some(Cloudflare { zones: zones?, token_file: token_file?, api_url: api_url? })
 }
 
 pub(super) fn backup(table: &Table<'_>) -> Option<Backup> {
@@ -332,8 +254,5 @@ pub(super) fn backup(table: &Table<'_>) -> Option<Backup> {
     let keep = optional(table, "keep", defaults.keep, |value| {
         value.integer(1..=10000, "one copy is the least that can be restored")
     });
-    Some(Backup {
-        dir: dir?,
-        keep: keep?,
-    })
+    Some(Backup { dir: dir?, keep: keep? })
 }

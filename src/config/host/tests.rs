@@ -14,15 +14,9 @@ fn a_file_with_nothing_but_its_schema_has_every_default() {
     assert_eq!(config, HostConfig::default());
     assert_eq!(config.platform.state_dir, "/var/lib/trueup");
     assert_eq!(config.server.socket, "/run/trueup.sock");
-    assert_eq!(
-        (config.poll.every_seconds, config.drift.every_seconds),
-        (60, 300)
-    );
+    assert_eq!((config.poll.every_seconds, config.drift.every_seconds), (60, 300));
     assert_eq!(config.docker.socket, "/var/run/docker.sock");
-    assert_eq!(
-        config.edge.admin,
-        Admin::Http("http://127.0.0.1:2019".to_owned())
-    );
+    assert_eq!(config.edge.admin, Admin::Http("http://127.0.0.1:2019".to_owned()));
     assert_eq!(config.edge.tls, EdgeTls::OriginCa);
     assert_eq!(config.github.api_url, "https://api.github.com");
     assert_eq!(config.backup, None);
@@ -30,15 +24,8 @@ fn a_file_with_nothing_but_its_schema_has_every_default() {
 
 #[test]
 fn an_empty_section_has_its_defaults() {
-    let config = parse(
-        b"schema = 1\n[backup]\n[edge]\n[upstreams.vpn-exit]\n",
-        "huta.toml",
-    )
-    .unwrap();
-    assert_eq!(
-        config.backup.map(|backup| backup.dir),
-        Some("/var/backups/trueup".to_owned())
-    );
+    let config = parse(b"schema = 1\n[backup]\n[edge]\n[upstreams.vpn-exit]\n", "huta.toml").unwrap();
+    assert_eq!(config.backup.map(|backup| backup.dir), Some("/var/backups/trueup".to_owned()));
     assert!(config.upstreams.contains_key("vpn-exit"));
 }
 

@@ -52,11 +52,7 @@ pub fn cross_check(entries: &[(&str, &Entry)]) -> Vec<Problems> {
     let mut hosts: BTreeMap<&str, Vec<Claim<'_>>> = BTreeMap::new();
     let mut slots: BTreeMap<u16, Vec<Claim<'_>>> = BTreeMap::new();
     for (file, entry) in entries {
-        let claim = |path: String| Claim {
-            file,
-            place: entry.places.get(&path).copied(),
-            path,
-        };
+        let claim = |path: String| Claim { file, place: entry.places.get(&path).copied(), path };
         if let Some(uid) = entry.project.uid {
             uids.entry(uid).or_default().push(claim("uid".to_owned()));
         }
@@ -65,44 +61,26 @@ pub fn cross_check(entries: &[(&str, &Entry)]) -> Vec<Problems> {
                 continue;
             };
             for (index, host) in policy.hosts.iter().enumerate() {
-                hosts
-                    .entry(host)
-                    .or_default()
-                    .push(claim(format!("targets.{label}.hosts[{index}]")));
+                hosts.entry(host).or_default().push(claim(format!("targets.{label}.hosts[{index}]")));
             }
             for (index, slot) in policy.slots.iter().enumerate() {
-                slots
-                    .entry(*slot)
-                    .or_default()
-                    .push(claim(format!("targets.{label}.slots[{index}]")));
+                slots.entry(*slot).or_default().push(claim(format!("targets.{label}.slots[{index}]")));
             }
         }
     }
     let mut found: BTreeMap<&str, Vec<Problem>> = BTreeMap::new();
-    uids.values()
-        .for_each(|claims| clashes(claims, uid_refusal, &mut found));
-    hosts
-        .values()
-        .for_each(|claims| clashes(claims, host_refusal, &mut found));
-    slots
-        .values()
-        .for_each(|claims| clashes(claims, slot_refusal, &mut found));
+    uids.values().for_each(|claims| clashes(claims, uid_refusal, &mut found));
+    hosts.values().for_each(|claims| clashes(claims, host_refusal, &mut found));
+    slots.values().for_each(|claims| clashes(claims, slot_refusal, &mut found));
     let problems = |(file, mut list): (&str, Vec<Problem>)| {
         list.sort_by_key(|problem| problem.place);
-        Problems {
-            file: file.to_owned(),
-            list,
-        }
+        Problems { file: file.to_owned(), list }
     };
     found.into_iter().map(problems).collect()
 }
 
 /// Notes each claim that has a rival in another file.
-fn clashes<'a>(
-    claims: &[Claim<'a>],
-    refusal: fn(&str) -> Refusal,
-    found: &mut BTreeMap<&'a str, Vec<Problem>>,
-) {
+fn clashes<'a>(claims: &[Claim<'a>], refusal: fn(&str) -> Refusal, found: &mut BTreeMap<&'a str, Vec<Problem>>) {
     for claim in claims {
         let Some(rival) = claims.iter().find(|other| other.file != claim.file) else {
             continue;

@@ -39,19 +39,11 @@ const LOADER_PREFIXES: [&str; 2] = ["LD_", "DYLD_"];
 
 /// Reads all three. A name stands in one of them only.
 pub(super) fn read(table: &Table<'_>) -> Option<Environment> {
-    let env = table
-        .get("env")
-        .map_or(Some(BTreeMap::new()), |value| env(&value));
+    let env = table.get("env").map_or(Some(BTreeMap::new()), |value| env(&value));
     let names = |key: &str| table.get(key);
-    let in_env = |name: &str| {
-        table
-            .get("env")
-            .and_then(|env| env.as_table()?.get(name))
-            .is_some()
-    };
-    let secrets = names("secrets").map_or(Some(Vec::new()), |value| {
-        list(&value, |name| in_env(name).then_some("is in `env` too"))
-    });
+    let in_env = |name: &str| table.get("env").and_then(|env| env.as_table()?.get(name)).is_some();
+    let secrets = names("secrets")
+        .map_or(Some(Vec::new()), |value| list(&value, |name| in_env(name).then_some("is in `env` too")));
     let given = secrets.clone().unwrap_or_default();
     let job_secrets = names("job_secrets").map_or(Some(BTreeMap::new()), |value| {
         job_secrets(&value, |name| {
@@ -64,19 +56,13 @@ pub(super) fn read(table: &Table<'_>) -> Option<Environment> {
             }
         })
     });
-    Some(Environment {
-        env: env?,
-        secrets: secrets?,
-        job_secrets: job_secrets?,
-    })
+    Some(Environment { env: env?, secrets: secrets?, job_secrets: job_secrets? })
 }
 
 /// A variable's name: `^[A-Z][A-Z0-9_]{0,63}$`, and not one that the host decides.
 fn variable(name: &str) -> Result<String, Refusal> {
     let plain = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
-    let is_name = name.len() <= 64
-        && name.starts_with(|c: char| c.is_ascii_uppercase())
-        && name.bytes().all(plain);
+    let is_name = name.len() <= 64 && name.starts_with(|c: char| c.is_ascii_uppercase()) && name.bytes().all(plain);
     let reserved = |why: &'static str| Err(Refusal::new("is reserved", why, "choose another name"));
     if !is_name {
         Err(Refusal::new(
@@ -88,11 +74,7 @@ fn variable(name: &str) -> Result<String, Refusal> {
         reserved("HUTA_* and RELEASE_SHA tell a container which release it is; the host sets them")
     } else if PROXY.contains(&name) {
         reserved("proxy variables are set by the host from `egress`")
-    } else if LOADER.contains(&name)
-        || LOADER_PREFIXES
-            .iter()
-            .any(|prefix| name.starts_with(prefix))
-    {
+    } else if LOADER.contains(&name) || LOADER_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
         reserved("loader variables put other code into every program of the container")
     } else {
         Ok(name.to_owned())
@@ -143,11 +125,7 @@ fn list(value: &Value<'_>, clash: impl Fn(&str) -> Option<&'static str>) -> Opti
         };
         let twice = names.contains(&name).then_some("is there twice");
         if let Some(what) = twice.or_else(|| clash(&name)) {
-            item.refuse(Refusal::new(
-                what,
-                "a variable has one source",
-                "keep the name in one place only",
-            ));
+            item.refuse(Refusal::new(what, "a variable has one source", "keep the name in one place only"));
             is_good = false;
         }
         names.push(name);

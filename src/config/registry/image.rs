@@ -41,11 +41,7 @@ pub(super) fn read(root: &Table<'_>) -> Option<ImagePolicy> {
     table.only(&IMAGE_KEYS, &TOP_LEVEL);
     let from = match table.get("from") {
         Some(value) => value.one_of(
-            &[
-                ("local", ImageFrom::Local),
-                ("build", ImageFrom::Build),
-                ("registry", ImageFrom::Registry),
-            ],
+            &[("local", ImageFrom::Local), ("build", ImageFrom::Build), ("registry", ImageFrom::Registry)],
             "an image is already here, is built here, or is pulled",
         ),
         None => Some(ImageFrom::Local),
@@ -56,12 +52,7 @@ pub(super) fn read(root: &Table<'_>) -> Option<ImagePolicy> {
     };
     let credential = credential(&table);
     let build = build(&table);
-    let image = ImagePolicy {
-        from: from?,
-        repository: repository?,
-        credential: credential?,
-        build: build?,
-    };
+    let image = ImagePolicy { from: from?, repository: repository?, credential: credential?, build: build? };
     if image.from == ImageFrom::Registry && image.repository.is_none() {
         table.refuse(
             "repository",

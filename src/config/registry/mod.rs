@@ -46,32 +46,16 @@ pub struct Entry {
 ///
 /// # Errors
 /// All problems of the file.
-pub fn read(
-    bytes: &[u8],
-    file: &str,
-    stem: &str,
-    host: Option<&HostConfig>,
-) -> Result<Entry, Problems> {
+pub fn read(bytes: &[u8], file: &str, stem: &str, host: Option<&HostConfig>) -> Result<Entry, Problems> {
     let label = format!("{}.toml", document::shown_key(stem));
-    document::read(
-        bytes,
-        FileName {
-            file,
-            label: &label,
-        },
-        |root| project::read(root, stem, host),
-    )
+    document::read(bytes, FileName { file, label: &label }, |root| project::read(root, stem, host))
 }
 
 /// Parses and validates one registry file; see [`read`].
 ///
 /// # Errors
 /// All problems of the file.
-pub fn parse_project(
-    bytes: &[u8],
-    stem: &str,
-    host: Option<&HostConfig>,
-) -> Result<Project, Problems> {
+pub fn parse_project(bytes: &[u8], stem: &str, host: Option<&HostConfig>) -> Result<Project, Problems> {
     read(bytes, &format!("{stem}.toml"), stem, host).map(|entry| entry.project)
 }
 
@@ -82,22 +66,16 @@ pub fn unchecked(project: &Project) -> Vec<String> {
     for (label, target) in &project.targets {
         match &target.kind {
             TargetKind::Host(policy) => {
-                lines.push(format!(
-                    "targets.{label}.hosts: that each lies in a zone of [cloudflare] zones"
-                ));
+                lines.push(format!("targets.{label}.hosts: that each lies in a zone of [cloudflare] zones"));
                 if !policy.upstreams.is_empty() {
-                    lines.push(format!(
-                        "targets.{label}.upstreams: that each is defined in [upstreams.<name>]"
-                    ));
+                    lines.push(format!("targets.{label}.upstreams: that each is defined in [upstreams.<name>]"));
                 }
                 if policy.data.is_some() {
                     lines.push(format!("targets.{label}.data: that [backup] is there"));
                 }
             }
             TargetKind::Cluster(_) => {
-                lines.push(format!(
-                    "targets.{label}.cluster: that it is defined in [clusters.<name>]"
-                ));
+                lines.push(format!("targets.{label}.cluster: that it is defined in [clusters.<name>]"));
             }
         }
     }

@@ -28,22 +28,15 @@ pub(super) fn read(root: &Table<'_>, stem: &str, host: Option<&HostConfig>) -> O
     schema(root, "write `schema = 1` at the top".to_owned())?;
     root.only(&TOP_LEVEL, &[]);
     let name = name(root, stem);
-    let repo = root
-        .need("repo", "add `repo = \"owner/name\"`")
-        .and_then(|value| value.read(repository::read));
+    let repo = root.need("repo", "add `repo = \"owner/name\"`").and_then(|value| value.read(repository::read));
     let kinds = Kinds::of(root);
     let (app_toml, hakopod_toml) = (app_toml(root, kinds), hakopod_toml(root, kinds));
     let uid = uid(root, kinds);
     let boxes = boxes(root);
-    let branch = root.get("branch").map_or_else(
-        || form::branch("main").ok(),
-        |value| value.read(form::branch),
-    );
+    let branch = root.get("branch").map_or_else(|| form::branch("main").ok(), |value| value.read(form::branch));
     let credential = image::credential(root);
     let image = image::read(root);
-    let is_github = repo
-        .as_ref()
-        .is_none_or(|repo| matches!(repo, Repository::GitHub { .. }));
+    let is_github = repo.as_ref().is_none_or(|repo| matches!(repo, Repository::GitHub { .. }));
     let targets = targets(root, &target::Around { host, is_github });
     let places = places(root);
     let project = Project {
@@ -64,10 +57,7 @@ pub(super) fn read(root: &Table<'_>, stem: &str, host: Option<&HostConfig>) -> O
 fn name(root: &Table<'_>, stem: &str) -> Option<ProjectName> {
     let expected: Option<ProjectName> = stem.parse().ok();
     let value = root.get("project");
-    let name: Option<ProjectName> = value
-        .as_ref()
-        .and_then(Value::as_text)
-        .and_then(|text| text.parse().ok());
+    let name: Option<ProjectName> = value.as_ref().and_then(Value::as_text).and_then(|text| text.parse().ok());
     if name.is_some() && name == expected {
         return name;
     }
@@ -101,16 +91,9 @@ impl Kinds {
     fn of(root: &Table<'_>) -> Self {
         let targets = root.get("targets").and_then(|value| value.as_table());
         let targets = targets.map(|table| table.entries()).unwrap_or_default();
-        let is_cluster = |value: &Value<'_>| {
-            value
-                .as_table()
-                .is_some_and(|table| table.get("cluster").is_some())
-        };
+        let is_cluster = |value: &Value<'_>| value.as_table().is_some_and(|table| table.get("cluster").is_some());
         let has_cluster = targets.iter().any(|(_, value)| is_cluster(value));
-        Self {
-            has_host: !has_cluster || targets.iter().any(|(_, value)| !is_cluster(value)),
-            has_cluster,
-        }
+        Self { has_host: !has_cluster || targets.iter().any(|(_, value)| !is_cluster(value)), has_cluster }
     }
 }
 
@@ -118,10 +101,7 @@ fn app_toml(root: &Table<'_>, kinds: Kinds) -> Option<RepoPath> {
     match root.get("app_toml") {
         Some(value) => value.read(form::repo_file),
         None if kinds.has_host => {
-            root.need(
-                "app_toml",
-                "add `app_toml = \"deploy/app.toml\"`, the manifest's path in the repository",
-            )?;
+            root.need("app_toml", "add `app_toml = \"deploy/app.toml\"`, the manifest's path in the repository")?;
             None
         }
         None => form::repo_file("deploy/app.toml").ok(),
@@ -141,10 +121,7 @@ fn uid(root: &Table<'_>, kinds: Kinds) -> Option<Option<u32>> {
     match root.get("uid") {
         Some(value) => value.integer(20000..=29999, WHY).map(Some),
         None if kinds.has_host => {
-            root.need(
-                "uid",
-                "add a number between 20000 and 29999 that no other project has",
-            )?;
+            root.need("uid", "add a number between 20000 and 29999 that no other project has")?;
             None
         }
         None => Some(None),
@@ -163,10 +140,7 @@ fn boxes(root: &Table<'_>) -> Option<Vec<String>> {
 /// Source: Docker's form of container names, `[a-zA-Z0-9][a-zA-Z0-9_.-]*`.
 fn box_name(text: &str) -> Result<String, Refusal> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
-    let starts = text
-        .bytes()
-        .next()
-        .is_some_and(|byte| byte.is_ascii_alphanumeric());
+    let starts = text.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
     if starts && text.len() <= 128 && text.bytes().all(plain) {
         Ok(text.to_owned())
     } else {
@@ -178,19 +152,12 @@ fn box_name(text: &str) -> Result<String, Refusal> {
     }
 }
 
-fn targets(
-    root: &Table<'_>,
-    around: &target::Around<'_>,
-) -> Option<BTreeMap<TargetLabel, TargetPolicy>> {
+fn targets(root: &Table<'_>, around: &target::Around<'_>) -> Option<BTreeMap<TargetLabel, TargetPolicy>> {
     let fix = "add a table `[targets.<name>]`, for example `[targets.prod]`";
     let value = root.need("targets", fix)?;
     let table = value.table()?;
     if table.is_empty() {
-        value.refuse(Refusal::new(
-            "is empty",
-            "a project without a target would never be released",
-            fix,
-        ));
+        value.refuse(Refusal::new("is empty", "a project without a target would never be released", fix));
         return None;
     }
     let mut targets = BTreeMap::new();
@@ -239,11 +206,7 @@ fn shared_in_file(root: &Table<'_>, targets: &BTreeMap<TargetLabel, TargetPolicy
 
 /// A member of a target's array, found again for a message.
 fn member<'d>(root: &Table<'d>, label: &TargetLabel, key: &str, index: usize) -> Option<Value<'d>> {
-    let target = root
-        .get("targets")?
-        .as_table()?
-        .get(label.as_str())?
-        .as_table()?;
+    let target = root.get("targets")?.as_table()?.get(label.as_str())?.as_table()?;
     target.get(key)?.as_items()?.into_iter().nth(index)
 }
 
@@ -264,14 +227,8 @@ fn places(root: &Table<'_>) -> BTreeMap<String, Place> {
         let Some(table) = target.as_table() else {
             continue;
         };
-        let arrays = ["hosts", "slots"]
-            .into_iter()
-            .filter_map(|key| table.get(key)?.as_items());
-        places.extend(
-            arrays
-                .flatten()
-                .map(|item| (item.path().to_owned(), item.place())),
-        );
+        let arrays = ["hosts", "slots"].into_iter().filter_map(|key| table.get(key)?.as_items());
+        places.extend(arrays.flatten().map(|item| (item.path().to_owned(), item.place())));
     }
     places
 }

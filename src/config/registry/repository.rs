@@ -27,11 +27,8 @@ pub(super) fn read(text: &str) -> Result<Repository, Refusal> {
     let (owner, name) = text.split_once('/').ok_or_else(not_a_repository)?;
     let owner_byte = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     let name_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    let is_owner =
-        (1..=39).contains(&owner.len()) && owner.bytes().all(owner_byte) && !owner.starts_with('-');
-    let is_name = (1..=100).contains(&name.len())
-        && name.bytes().all(name_byte)
-        && !matches!(name, "." | "..");
+    let is_owner = (1..=39).contains(&owner.len()) && owner.bytes().all(owner_byte) && !owner.starts_with('-');
+    let is_name = (1..=100).contains(&name.len()) && name.bytes().all(name_byte) && !matches!(name, "." | "..");
     if name.to_ascii_lowercase().ends_with(".git") {
         return Err(refuse(
             "ends in `.git`",
@@ -40,21 +37,14 @@ pub(super) fn read(text: &str) -> Result<Repository, Refusal> {
         ));
     }
     if is_owner && is_name {
-        Ok(Repository::GitHub {
-            owner: owner.to_owned(),
-            name: name.to_owned(),
-        })
+        Ok(Repository::GitHub { owner: owner.to_owned(), name: name.to_owned() })
     } else {
         Err(not_a_repository())
     }
 }
 
 fn not_a_repository() -> Refusal {
-    refuse(
-        "is not a repository",
-        "a repository is `owner/name` on GitHub, or the URL of a plain remote",
-        FIX,
-    )
+    refuse("is not a repository", "a repository is `owner/name` on GitHub, or the URL of a plain remote", FIX)
 }
 
 fn remote(text: &str, scheme: &str, rest: &str) -> Result<(), Refusal> {
@@ -85,9 +75,7 @@ fn remote(text: &str, scheme: &str, rest: &str) -> Result<(), Refusal> {
 }
 
 fn file(authority: &str, path: &str) -> Result<(), Refusal> {
-    if !authority.is_empty()
-        || form::absolute_path(&format!("/{}", path.trim_end_matches('/'))).is_err()
-    {
+    if !authority.is_empty() || form::absolute_path(&format!("/{}", path.trim_end_matches('/'))).is_err() {
         return Err(refuse(
             "is not a file URL with an absolute path",
             "a local remote is one directory on this host",
@@ -115,19 +103,11 @@ fn ssh(authority: &str, path: &str) -> Result<(), Refusal> {
         ));
     }
     net::host_of(host)?;
-    if path.is_empty() {
-        Err(no_path())
-    } else {
-        Ok(())
-    }
+    if path.is_empty() { Err(no_path()) } else { Ok(()) }
 }
 
 fn no_path() -> Refusal {
-    refuse(
-        "has no path",
-        "the path says which repository of the server",
-        FIX,
-    )
+    refuse("has no path", "the path says which repository of the server", FIX)
 }
 
 /// An image's name without tag and digest: `[host[:port]/]path`.
@@ -138,11 +118,7 @@ fn no_path() -> Refusal {
 /// When it is not, or when it holds a tag or digest, which belong to the commit.
 pub(super) fn image_name(text: &str) -> Result<String, Refusal> {
     let bad = |fix: &'static str| {
-        refuse(
-            "is not an image's name",
-            "the tag is the commit's; the name is host and path in lower case",
-            fix,
-        )
+        refuse("is not an image's name", "the tag is the commit's; the name is host and path in lower case", fix)
     };
     if text.contains('@') || text.contains("://") {
         return Err(bad("write it without scheme, user and digest"));
@@ -151,17 +127,11 @@ pub(super) fn image_name(text: &str) -> Result<String, Refusal> {
     if last.contains(':') {
         return Err(bad("write it without a tag"));
     }
-    let inner =
-        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte);
-    let edge = |byte: Option<u8>| {
-        byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
-    };
-    let part = |part: &str| {
-        part.bytes().all(inner) && edge(part.bytes().next()) && edge(part.bytes().next_back())
-    };
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte);
+    let edge = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    let part = |part: &str| part.bytes().all(inner) && edge(part.bytes().next()) && edge(part.bytes().next_back());
     let (first, rest) = text.split_once('/').unwrap_or(("", text));
-    let is_first =
-        first.is_empty() && !text.starts_with('/') || part(first) || net::host_of(first).is_ok();
+    let is_first = first.is_empty() && !text.starts_with('/') || part(first) || net::host_of(first).is_ok();
     if text.len() <= 255 && is_first && !rest.is_empty() && rest.split('/').all(part) {
         Ok(text.to_owned())
     } else {

@@ -13,35 +13,22 @@ use crate::schedule::field::calendar_expression;
 pub(super) fn read(table: &Table<'_>, around: &Around<'_>) -> Option<HostPolicy> {
     let hosts = hosts(table, around);
     let cloudflare = optional(table, "cloudflare", (), |value| {
-        value.one_of(
-            &[("orange", ())],
-            "hosts are served behind Cloudflare's proxy; plain mode is planned",
-        )
+        value.one_of(&[("orange", ())], "hosts are served behind Cloudflare's proxy; plain mode is planned")
     });
     let slots = slots(table);
     let limits = limits(table);
     let keep_releases = optional(table, "keep_releases", 5, |value| {
-        value.integer(
-            1..=1000,
-            "one kept release is the least that can be gone back to",
-        )
+        value.integer(1..=1000, "one kept release is the least that can be gone back to")
     });
     let drain_seconds = optional(table, "drain", 10, |value| {
-        value.integer(
-            0..=300,
-            "seconds the old slot keeps running after the switch",
-        )
+        value.integer(0..=300, "seconds the old slot keeps running after the switch")
     });
     let environment = environment::read(table);
     let egress = optional(table, "egress", Vec::new(), egress);
-    let upstreams = optional(table, "upstreams", Vec::new(), |value| {
-        upstreams(value, around)
-    });
+    let upstreams = optional(table, "upstreams", Vec::new(), |value| upstreams(value, around));
     let data = optional(table, "data", None, |value| data(value, around).map(Some));
     let access_log = optional(table, "access_log", true, Value::boolean);
-    let adopt = optional(table, "adopt", None, |value| {
-        value.read(site_file).map(Some)
-    });
+    let adopt = optional(table, "adopt", None, |value| value.read(site_file).map(Some));
     cloudflare?;
     let environment = environment?;
     Some(HostPolicy {
@@ -67,17 +54,9 @@ fn hosts(table: &Table<'_>, around: &Around<'_>) -> Option<Vec<String>> {
     let hosts = value.each(|item| host(item, around))?;
     let unique: BTreeSet<&String> = hosts.iter().collect();
     if hosts.is_empty() {
-        value.refuse(Refusal::new(
-            "is empty",
-            "smoke checks and the public proof ask the first host",
-            fix,
-        ));
+        value.refuse(Refusal::new("is empty", "smoke checks and the public proof ask the first host", fix));
     } else if unique.len() < hosts.len() {
-        value.refuse(Refusal::new(
-            "has a host twice",
-            "each host is served once",
-            "remove one of the two",
-        ));
+        value.refuse(Refusal::new("has a host twice", "each host is served once", "remove one of the two"));
     } else {
         return Some(hosts);
     }
@@ -97,14 +76,9 @@ fn host(item: &Value<'_>, around: &Around<'_>) -> Option<String> {
         ));
         return None;
     }
-    let in_zone = |zone: &String| {
-        host.strip_suffix(zone.as_str())
-            .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-    };
-    if around
-        .host
-        .is_some_and(|config| !config.cloudflare.zones.iter().any(in_zone))
-    {
+    let in_zone =
+        |zone: &String| host.strip_suffix(zone.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    if around.host.is_some_and(|config| !config.cloudflare.zones.iter().any(in_zone)) {
         item.refuse(Refusal::new(
             "is in none of the Cloudflare zones that this host allows",
             "with `[edge] tls = \"origin-ca\"`, the default, every host lies in one of `[cloudflare] zones` of huta.toml",
@@ -116,16 +90,9 @@ fn host(item: &Value<'_>, around: &Around<'_>) -> Option<String> {
 }
 
 fn slots(table: &Table<'_>) -> Option<[u16; 2]> {
-    let value = table.need(
-        "slots",
-        "add two free loopback ports, for example `slots = [18300, 18301]`",
-    )?;
-    let ports = value.each(|item| {
-        item.integer::<u16>(
-            1025..=65535,
-            "a slot is a loopback port outside the system's range",
-        )
-    })?;
+    let value = table.need("slots", "add two free loopback ports, for example `slots = [18300, 18301]`")?;
+    let ports =
+        value.each(|item| item.integer::<u16>(1025..=65535, "a slot is a loopback port outside the system's range"))?;
     match ports.as_slice() {
         [a, b] if a != b => Some([*a, *b]),
         [_, _] => {
@@ -148,34 +115,22 @@ fn slots(table: &Table<'_>) -> Option<[u16; 2]> {
 }
 
 fn limits(table: &Table<'_>) -> Option<Limits> {
-    let defaults = Limits {
-        memory_bytes: 256 * form::MIB,
-        cpus_milli: 1000,
-        pids: 128,
-        tmp_bytes: 16 * form::MIB,
-    };
+    let defaults = Limits { memory_bytes: 256 * form::MIB, cpus_milli: 1000, pids: 128, tmp_bytes: 16 * form::MIB };
     let Some(value) = table.get("limits") else {
         return Some(defaults);
     };
     let table = value.table()?;
     table.only(&["memory", "cpus", "pids", "tmp"], &TOP_LEVEL);
     // 6 MiB is the least that the engine takes.
-    let memory_bytes = optional(&table, "memory", defaults.memory_bytes, |value| {
-        value.read(|text| form::size(text, "6m", "16t"))
-    });
+    let memory_bytes =
+        optional(&table, "memory", defaults.memory_bytes, |value| value.read(|text| form::size(text, "6m", "16t")));
     let cpus_milli = optional(&table, "cpus", defaults.cpus_milli, cpus);
     let pids = optional(&table, "pids", defaults.pids, |value| {
         value.integer(1..=4_194_304, "the kernel counts at most 4194304 processes")
     });
-    let tmp_bytes = optional(&table, "tmp", defaults.tmp_bytes, |value| {
-        value.read(|text| form::size(text, "1m", "4g"))
-    });
-    Some(Limits {
-        memory_bytes: memory_bytes?,
-        cpus_milli: cpus_milli?,
-        pids: pids?,
-        tmp_bytes: tmp_bytes?,
-    })
+    let tmp_bytes =
+        optional(&table, "tmp", defaults.tmp_bytes, |value| value.read(|text| form::size(text, "1m", "4g")));
+    Some(Limits { memory_bytes: memory_bytes?, cpus_milli: cpus_milli?, pids: pids?, tmp_bytes: tmp_bytes? })
 }
 
 /// `"none"` or a list; an empty list is none.
@@ -197,9 +152,7 @@ fn egress(value: &Value<'_>) -> Option<Vec<String>> {
 fn upstreams(value: &Value<'_>, around: &Around<'_>) -> Option<Vec<String>> {
     value.each(|item| {
         let name = item.read(form::label)?;
-        let is_known = around
-            .host
-            .is_none_or(|host| host.upstreams.contains_key(name));
+        let is_known = around.host.is_none_or(|host| host.upstreams.contains_key(name));
         if !is_known {
             item.refuse(Refusal::new(
                 "names no upstream",
@@ -215,11 +168,8 @@ fn data(value: &Value<'_>, around: &Around<'_>) -> Option<DataPolicy> {
     let table = value.table()?;
     table.only(&["size", "backup", "concurrent"], &TOP_LEVEL);
     let size_bytes = table.need("size", "add the volume's size, for example `size = \"2g\"`");
-    let size_bytes =
-        size_bytes.and_then(|value| value.read(|text| form::size(text, "64m", "512g")));
-    let backup = optional(&table, "backup", "daily".to_owned(), |value| {
-        value.read(backup)
-    });
+    let size_bytes = size_bytes.and_then(|value| value.read(|text| form::size(text, "64m", "512g")));
+    let backup = optional(&table, "backup", "daily".to_owned(), |value| value.read(backup));
     let concurrent = optional(&table, "concurrent", false, Value::boolean);
     let has_backup = around.host.is_none_or(|host| host.backup.is_some());
     if !has_backup {
@@ -229,11 +179,7 @@ fn data(value: &Value<'_>, around: &Around<'_>) -> Option<DataPolicy> {
             "add `[backup]` with `dir` to huta.toml",
         ));
     }
-    let data = DataPolicy {
-        size_bytes: size_bytes?,
-        backup: backup?,
-        concurrent: concurrent?,
-    };
+    let data = DataPolicy { size_bytes: size_bytes?, backup: backup?, concurrent: concurrent? };
     has_backup.then_some(data)
 }
 

@@ -5,21 +5,12 @@ use super::project::TOP_LEVEL;
 use super::seat;
 use crate::model::document::{Refusal, Table, Value, form, smoke};
 use crate::model::policy::{
-    Approve, ClusterPolicy, DriftPolicy, NoCiRun, OnFailure, TargetKind, TargetPolicy,
-    WindowEffect, WindowRule,
+    Approve, ClusterPolicy, DriftPolicy, NoCiRun, OnFailure, TargetKind, TargetPolicy, WindowEffect, WindowRule,
 };
 
 /// Keys of every target.
-const COMMON: [&str; 8] = [
-    "branch",
-    "approve",
-    "require_ci",
-    "ci_workflow",
-    "no_ci_run",
-    "drift",
-    "windows",
-    "on_failure",
-];
+const COMMON: [&str; 8] =
+    ["branch", "approve", "require_ci", "ci_workflow", "no_ci_run", "drift", "windows", "on_failure"];
 /// Keys of host targets only.
 const HOST_ONLY: [&str; 14] = [
     "hosts",
@@ -54,8 +45,7 @@ pub(super) struct Around<'a> {
 impl Around<'_> {
     /// Whether hosts must lie in Cloudflare zones.
     pub(super) fn is_behind_cloudflare(&self) -> bool {
-        self.host
-            .is_none_or(|host| host.edge.tls == EdgeTls::OriginCa)
+        self.host.is_none_or(|host| host.edge.tls == EdgeTls::OriginCa)
     }
 }
 
@@ -84,9 +74,7 @@ pub(super) fn optional<'d, T>(
 pub(super) fn read(table: &Table<'_>, around: &Around<'_>) -> Option<TargetPolicy> {
     let is_cluster = table.get("cluster").is_some();
     known_keys(table, is_cluster);
-    let branch = optional(table, "branch", None, |value| {
-        value.read(form::branch).map(Some)
-    });
+    let branch = optional(table, "branch", None, |value| value.read(form::branch).map(Some));
     let approve = optional(table, "approve", Approve::Always, |value| {
         value.one_of(
             &[("always", Approve::Always), ("never", Approve::Never)],
@@ -94,17 +82,11 @@ pub(super) fn read(table: &Table<'_>, around: &Around<'_>) -> Option<TargetPolic
         )
     });
     let require_ci = require_ci(table, around);
-    let ci_workflow = optional(table, "ci_workflow", "ci".to_owned(), |value| {
-        value.read(workflow)
-    });
+    let ci_workflow = optional(table, "ci_workflow", "ci".to_owned(), |value| value.read(workflow));
     let no_ci_run = no_ci_run(table);
     let drift = optional(table, "drift", DriftPolicy::Report, |value| {
         value.one_of(
-            &[
-                ("off", DriftPolicy::Off),
-                ("report", DriftPolicy::Report),
-                ("heal", DriftPolicy::Heal),
-            ],
+            &[("off", DriftPolicy::Off), ("report", DriftPolicy::Report), ("heal", DriftPolicy::Heal)],
             "it says what is done about a difference that no commit explains",
         )
     });
@@ -131,13 +113,7 @@ pub(super) fn read(table: &Table<'_>, around: &Around<'_>) -> Option<TargetPolic
 fn no_ci_run(table: &Table<'_>) -> Option<NoCiRun> {
     optional(table, "no_ci_run", NoCiRun::Hold, |value| {
         value.one_of(
-            &[
-                ("hold", NoCiRun::Hold),
-                (
-                    "allow-if-release-paths-unchanged",
-                    NoCiRun::AllowIfReleasePathsUnchanged,
-                ),
-            ],
+            &[("hold", NoCiRun::Hold), ("allow-if-release-paths-unchanged", NoCiRun::AllowIfReleasePathsUnchanged)],
             "it says what a commit means for which no CI run will come",
         )
     })
@@ -146,11 +122,7 @@ fn no_ci_run(table: &Table<'_>) -> Option<NoCiRun> {
 fn on_failure(table: &Table<'_>) -> Option<OnFailure> {
     optional(table, "on_failure", OnFailure::None, |value| {
         value.one_of(
-            &[
-                ("none", OnFailure::None),
-                ("pull-request", OnFailure::PullRequest),
-                ("commit", OnFailure::Commit),
-            ],
+            &[("none", OnFailure::None), ("pull-request", OnFailure::PullRequest), ("commit", OnFailure::Commit)],
             "it says what is written to Git after an automatic revert",
         )
     })
@@ -158,33 +130,15 @@ fn on_failure(table: &Table<'_>) -> Option<OnFailure> {
 
 /// Unknown keys, and keys of the other kind of target.
 fn known_keys(table: &Table<'_>, is_cluster: bool) {
-    let all: Vec<&str> = COMMON
-        .iter()
-        .chain(&HOST_ONLY)
-        .chain(&CLUSTER_ONLY)
-        .copied()
-        .collect();
+    let all: Vec<&str> = COMMON.iter().chain(&HOST_ONLY).chain(&CLUSTER_ONLY).copied().collect();
     table.only(&all, &TOP_LEVEL);
     let (wrong, why): (&[&str], _) = if is_cluster {
-        (
-            &HOST_ONLY,
-            "a target with `cluster` is a cluster target, and this key is for host targets",
-        )
+        (&HOST_ONLY, "a target with `cluster` is a cluster target, and this key is for host targets")
     } else {
-        (
-            &CLUSTER_ONLY,
-            "this key is for cluster targets, which have `cluster`",
-        )
+        (&CLUSTER_ONLY, "this key is for cluster targets, which have `cluster`")
     };
     for key in wrong.iter().filter(|key| table.get(key).is_some()) {
-        table.refuse_key(
-            key,
-            Refusal::new(
-                "does not belong here",
-                why,
-                "remove it, or make two targets",
-            ),
-        );
+        table.refuse_key(key, Refusal::new("does not belong here", why, "remove it, or make two targets"));
     }
 }
 
@@ -194,11 +148,7 @@ fn require_ci(table: &Table<'_>, around: &Around<'_>) -> Option<bool> {
     let is_required = value.as_ref().map_or(Some(true), Value::boolean)?;
     if is_required && !around.is_github {
         let refusal = Refusal::new(
-            if value.is_some() {
-                "cannot be true here"
-            } else {
-                "is true by default, and cannot be here"
-            },
+            if value.is_some() { "cannot be true here" } else { "is true by default, and cannot be here" },
             "CI runs are read from GitHub Actions, and `repo` is not on GitHub",
             "set `require_ci = false`",
         );
@@ -237,19 +187,14 @@ fn windows(table: &Table<'_>) -> Option<Vec<WindowRule>> {
         ));
         return None;
     }
-    let rules: Vec<Option<WindowRule>> = items
-        .iter()
-        .map(|item| window(item, &item.table()?))
-        .collect();
+    let rules: Vec<Option<WindowRule>> = items.iter().map(|item| window(item, &item.table()?)).collect();
     rules.into_iter().collect()
 }
 
 fn window(value: &Value<'_>, table: &Table<'_>) -> Option<WindowRule> {
     table.only(&["allow", "deny", "duration", "time_zone"], &TOP_LEVEL);
     let rule = match (table.get("allow"), table.get("deny")) {
-        (Some(cron), None) => cron
-            .read(cron_shape)
-            .map(|cron| (WindowEffect::Allow, cron)),
+        (Some(cron), None) => cron.read(cron_shape).map(|cron| (WindowEffect::Allow, cron)),
         (None, Some(cron)) => cron.read(cron_shape).map(|cron| (WindowEffect::Deny, cron)),
         (Some(_), Some(_)) | (None, None) => {
             value.refuse(Refusal::new(
@@ -260,30 +205,18 @@ fn window(value: &Value<'_>, table: &Table<'_>) -> Option<WindowRule> {
             None
         }
     };
-    let duration = table.need(
-        "duration",
-        "say how long it lasts, for example `duration = \"8h\"`",
-    );
-    let duration =
-        duration.and_then(|value| value.read(|text| form::seconds(text, (60, 7 * 86400), "smhd")));
-    let time_zone = optional(table, "time_zone", "UTC".to_owned(), |value| {
-        value.read(time_zone)
-    });
+    let duration = table.need("duration", "say how long it lasts, for example `duration = \"8h\"`");
+    let duration = duration.and_then(|value| value.read(|text| form::seconds(text, (60, 7 * 86400), "smhd")));
+    let time_zone = optional(table, "time_zone", "UTC".to_owned(), |value| value.read(time_zone));
     let (effect, cron) = rule?;
-    Some(WindowRule {
-        effect,
-        cron,
-        duration_seconds: duration?,
-        time_zone: time_zone?,
-    })
+    Some(WindowRule { effect, cron, duration_seconds: duration?, time_zone: time_zone? })
 }
 
 /// Five fields of the characters that crontab(5) knows; the schedule itself reads their meaning.
 fn cron_shape(text: &str) -> Result<String, Refusal> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"*/,-".contains(&byte);
     let fields: Vec<&str> = text.split_ascii_whitespace().collect();
-    if fields.len() == 5 && text.len() <= 255 && fields.iter().all(|field| field.bytes().all(plain))
-    {
+    if fields.len() == 5 && text.len() <= 255 && fields.iter().all(|field| field.bytes().all(plain)) {
         Ok(fields.join(" "))
     } else {
         Err(Refusal::new(
@@ -297,15 +230,9 @@ fn cron_shape(text: &str) -> Result<String, Refusal> {
 /// The shape of an IANA zone's name; whether the zone exists is asked where time is known.
 fn time_zone(text: &str) -> Result<String, Refusal> {
     let part = |part: &str| {
-        !part.is_empty()
-            && part
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || b"_+-".contains(&byte))
+        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_+-".contains(&byte))
     };
-    if text.len() <= 64
-        && text.starts_with(|c: char| c.is_ascii_alphabetic())
-        && text.split('/').all(part)
-    {
+    if text.len() <= 64 && text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.split('/').all(part) {
         Ok(text.to_owned())
     } else {
         Err(Refusal::new(
@@ -319,9 +246,7 @@ fn time_zone(text: &str) -> Result<String, Refusal> {
 fn cluster(table: &Table<'_>, around: &Around<'_>) -> Option<ClusterPolicy> {
     let cluster = table.get("cluster").and_then(|value| {
         let name = value.read(form::label)?;
-        let is_known = around
-            .host
-            .is_none_or(|host| host.clusters.contains_key(name));
+        let is_known = around.host.is_none_or(|host| host.clusters.contains_key(name));
         if !is_known {
             value.refuse(Refusal::new(
                 "names no cluster",
@@ -331,15 +256,8 @@ fn cluster(table: &Table<'_>, around: &Around<'_>) -> Option<ClusterPolicy> {
         }
         is_known.then(|| name.to_owned())
     });
-    let environment = table.need(
-        "environment",
-        "add for example `environment = \"production\"`",
-    );
+    let environment = table.need("environment", "add for example `environment = \"production\"`");
     let environment = environment.and_then(|value| value.read(form::label));
     let smoke = smoke::read(table.get("smoke"), &TOP_LEVEL);
-    Some(ClusterPolicy {
-        cluster: cluster?,
-        environment: environment?.to_owned(),
-        smoke: smoke?,
-    })
+    Some(ClusterPolicy { cluster: cluster?, environment: environment?.to_owned(), smoke: smoke? })
 }

@@ -19,9 +19,7 @@ struct CorpusCase {
 fn corpus() -> Vec<CorpusCase> {
     let text = edits::text("manifest/apptoml/cases.jsonl");
     let cases = text.lines().map(|line| serde_json::from_str(line).unwrap());
-    cases
-        .filter(|case: &CorpusCase| case.kind == "registry")
-        .collect()
+    cases.filter(|case: &CorpusCase| case.kind == "registry").collect()
 }
 
 fn host() -> HostConfig {
@@ -46,12 +44,7 @@ fn the_contract_s_cases_are_accepted_and_refused_as_it_says() {
     for case in corpus() {
         for host in [Some(&host), None] {
             let read = parse_project(case.toml.as_bytes(), &case.project, host);
-            assert_eq!(
-                read.is_ok(),
-                case.expect == "accept",
-                "{}: {read:?}",
-                case.id
-            );
+            assert_eq!(read.is_ok(), case.expect == "accept", "{}: {read:?}", case.id);
         }
     }
 }
@@ -59,41 +52,22 @@ fn the_contract_s_cases_are_accepted_and_refused_as_it_says() {
 #[test]
 fn every_rule_has_its_edit() {
     let host = host();
-    edits::run("config/registry", |bytes| {
-        parse_project(bytes, "shop", Some(&host))
-    });
+    edits::run("config/registry", |bytes| parse_project(bytes, "shop", Some(&host)));
 }
 
 #[test]
 fn a_short_file_has_the_contract_s_defaults() {
     let project = shop(&edits::text("config/registry/minimal.toml"), None).unwrap();
-    assert_eq!(
-        (project.branch.as_str(), project.boxes.len(), project.uid),
-        ("main", 0, Some(20001))
-    );
+    assert_eq!((project.branch.as_str(), project.boxes.len(), project.uid), ("main", 0, Some(20001)));
     let target = &project.targets[&prod()];
     assert!(target.require_ci);
-    let TargetKind::Host(policy) = &target.kind else {
-        panic!("a host target")
-    };
+    let TargetKind::Host(policy) = &target.kind else { panic!("a host target") };
     let limits = &policy.limits;
     assert_eq!(
-        (
-            limits.memory_bytes,
-            limits.cpus_milli,
-            limits.pids,
-            limits.tmp_bytes
-        ),
+        (limits.memory_bytes, limits.cpus_milli, limits.pids, limits.tmp_bytes),
         (256 << 20, 1000, 128, 16 << 20)
     );
-    assert_eq!(
-        (
-            policy.keep_releases,
-            policy.drain_seconds,
-            policy.access_log
-        ),
-        (5, 10, true)
-    );
+    assert_eq!((policy.keep_releases, policy.drain_seconds, policy.access_log), (5, 10, true));
     assert!(policy.egress.is_empty() && policy.env.is_empty() && policy.secrets.is_empty());
 }
 
@@ -102,9 +76,7 @@ fn a_plain_remote_is_taken_without_ci_and_without_secrets_in_it() {
     let minimal = edits::text("config/registry/minimal.toml");
     let with = |repo: &str| {
         shop(
-            &minimal
-                .replace("example/shop", repo)
-                .replace("[targets.prod]", "[targets.prod]\nrequire_ci = false"),
+            &minimal.replace("example/shop", repo).replace("[targets.prod]", "[targets.prod]\nrequire_ci = false"),
             None,
         )
     };
@@ -143,13 +115,9 @@ fn a_plain_remote_is_taken_without_ci_and_without_secrets_in_it() {
 
 #[test]
 fn a_plain_remote_says_that_ci_is_on_by_default() {
-    let text = edits::text("config/registry/minimal.toml")
-        .replace("example/shop", "file:///srv/git/shop.git");
+    let text = edits::text("config/registry/minimal.toml").replace("example/shop", "file:///srv/git/shop.git");
     let problems = shop(&text, None).unwrap_err();
-    assert_eq!(
-        problems.list[0].message,
-        "shop.toml: targets.prod.require_ci is true by default, and cannot be here"
-    );
+    assert_eq!(problems.list[0].message, "shop.toml: targets.prod.require_ci is true by default, and cannot be here");
     assert_eq!(problems.list[0].fix, "set `require_ci = false`");
 }
 
@@ -163,37 +131,19 @@ fn a_cluster_project_needs_neither_uid_nor_app_toml() {
 
 #[test]
 fn without_a_host_file_its_rules_pass_and_are_listed() {
-    let text = base()
-        .replace("shop.example.org\"]", "shop.example.edu\"]")
-        .replace("vpn-exit", "other");
+    let text = base().replace("shop.example.org\"]", "shop.example.edu\"]").replace("vpn-exit", "other");
     assert!(shop(&text, Some(&host())).is_err());
     let lines = unchecked(&shop(&text, None).unwrap());
-    for rule in [
-        "targets.prod.hosts",
-        "targets.prod.upstreams",
-        "targets.prod.data",
-        "targets.cloud.cluster",
-    ] {
-        assert!(
-            lines.iter().any(|line| line.starts_with(rule)),
-            "{rule}: {lines:?}"
-        );
+    for rule in ["targets.prod.hosts", "targets.prod.upstreams", "targets.prod.data", "targets.cloud.cluster"] {
+        assert!(lines.iter().any(|line| line.starts_with(rule)), "{rule}: {lines:?}");
     }
 }
 
 #[test]
 fn data_needs_the_host_s_backup() {
-    let host = HostConfig {
-        backup: None,
-        ..host()
-    };
+    let host = HostConfig { backup: None, ..host() };
     let problems = shop(&base(), Some(&host)).unwrap_err();
-    assert!(
-        problems.list[0]
-            .message
-            .contains("targets.prod.data needs [backup]"),
-        "{problems:?}"
-    );
+    assert!(problems.list[0].message.contains("targets.prod.data needs [backup]"), "{problems:?}");
 }
 
 #[test]
@@ -201,13 +151,7 @@ fn outside_of_cloudflare_any_host_name_is_taken() {
     let mut host = host();
     host.edge.tls = host::EdgeTls::Internal;
     for name in ["localhost", "shop.internal"] {
-        assert!(
-            shop(
-                &base().replace("[\"shop.example.org\"]", &format!("[\"{name}\"]")),
-                Some(&host)
-            )
-            .is_ok()
-        );
+        assert!(shop(&base().replace("[\"shop.example.org\"]", &format!("[\"{name}\"]")), Some(&host)).is_ok());
     }
 }
 
@@ -220,42 +164,14 @@ fn files_that_share_a_uid_host_or_port_are_refused_on_both_sides() {
         .replace("20001", "20002")
         .replace("shop.example.org", "club.example.org")
         .replace("[18300, 18301]", "[18400, 18401]");
-    let entry = |text: &str, stem: &str| {
-        read(text.as_bytes(), &format!("{stem}.toml"), stem, None).unwrap()
-    };
-    let (one, two, three) = (
-        entry(&one, "shop"),
-        entry(&two, "cafe"),
-        entry(&three, "club"),
-    );
-    let found = cross_check(&[
-        ("cafe.toml", &two),
-        ("club.toml", &three),
-        ("shop.toml", &one),
-    ]);
-    let files: Vec<&str> = found
-        .iter()
-        .map(|problems| problems.file.as_str())
-        .collect();
+    let entry = |text: &str, stem: &str| read(text.as_bytes(), &format!("{stem}.toml"), stem, None).unwrap();
+    let (one, two, three) = (entry(&one, "shop"), entry(&two, "cafe"), entry(&three, "club"));
+    let found = cross_check(&[("cafe.toml", &two), ("club.toml", &three), ("shop.toml", &one)]);
+    let files: Vec<&str> = found.iter().map(|problems| problems.file.as_str()).collect();
     assert_eq!(files, ["cafe.toml", "shop.toml"]);
-    let keys: Vec<&str> = found[1]
-        .list
-        .iter()
-        .map(|problem| problem.key.as_str())
-        .collect();
-    assert_eq!(
-        keys,
-        [
-            "uid",
-            "targets.prod.hosts[0]",
-            "targets.prod.slots[0]",
-            "targets.prod.slots[1]"
-        ]
-    );
-    assert_eq!(
-        found[1].list[0].message,
-        "shop.toml: uid is also the uid of cafe.toml"
-    );
+    let keys: Vec<&str> = found[1].list.iter().map(|problem| problem.key.as_str()).collect();
+    assert_eq!(keys, ["uid", "targets.prod.hosts[0]", "targets.prod.slots[0]", "targets.prod.slots[1]"]);
+    assert_eq!(found[1].list[0].message, "shop.toml: uid is also the uid of cafe.toml");
     assert!(found[1].list.iter().all(|problem| problem.place.is_some()));
 }
 
@@ -294,12 +210,7 @@ fn a_release_s_digest_follows_what_runs_and_nothing_else() {
 #[test]
 fn no_message_shows_a_value() {
     let host = host();
-    for canary in [
-        "Canary s3cr3t:value@x",
-        "s3cr3t-canary",
-        "https://u:s3cr3t@h.example/x",
-        "a/s3cr3t/b.caddy",
-    ] {
+    for canary in ["Canary s3cr3t:value@x", "s3cr3t-canary", "https://u:s3cr3t@h.example/x", "a/s3cr3t/b.caddy"] {
         for edited in crate::manifest::apptoml::tests::with_canaries(&base(), canary) {
             let Err(problems) = shop(&edited, Some(&host)) else {
                 continue;

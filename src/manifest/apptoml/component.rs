@@ -4,15 +4,7 @@ use super::{TOP_LEVEL, single};
 use crate::model::desired::DataRequest;
 use crate::model::document::{Refusal, Table, Value};
 
-const KEYS: [&str; 7] = [
-    "image",
-    "kind",
-    "port",
-    "health",
-    "data",
-    "concurrent_safe",
-    "upstream_api",
-];
+const KEYS: [&str; 7] = ["image", "kind", "port", "health", "data", "concurrent_safe", "upstream_api"];
 
 /// Directories that belong to the image's system or to the kernel.
 ///
@@ -55,24 +47,13 @@ pub(super) struct Component {
 
 /// Reads the component; `image` is the name of the one image and `has_data` what `state.kind` says,
 /// each absent when it could not be read.
-pub(super) fn read(
-    root: &Table<'_>,
-    image: Option<&str>,
-    has_data: Option<bool>,
-) -> Option<Component> {
-    let (name, table) = single(
-        root,
-        "components",
-        "write one table `[components.<name>]` with its `image`",
-    )?;
+pub(super) fn read(root: &Table<'_>, image: Option<&str>, has_data: Option<bool>) -> Option<Component> {
+    let (name, table) = single(root, "components", "write one table `[components.<name>]` with its `image`")?;
     table.only(&KEYS, &TOP_LEVEL);
     image_reference(&table, image);
     kind(&table);
     let port = match table.get("port") {
-        Some(value) => value.integer(
-            1..=65535,
-            "it is the TCP port that the server listens on inside the container",
-        ),
+        Some(value) => value.integer(1..=65535, "it is the TCP port that the server listens on inside the container"),
         None => Some(8080),
     };
     let health = match table.get("health") {
@@ -86,23 +67,12 @@ pub(super) fn read(
     upstream_api(&table);
     let mount = mount(&table, has_data);
     let (port, health, concurrent_safe) = (port?, health?, concurrent_safe?);
-    let data = mount?.map(|mount| DataRequest {
-        mount,
-        concurrent_safe,
-    });
-    Some(Component {
-        name,
-        port,
-        health,
-        data,
-    })
+    let data = mount?.map(|mount| DataRequest { mount, concurrent_safe });
+    Some(Component { name, port, health, data })
 }
 
 fn image_reference(table: &Table<'_>, image: Option<&str>) {
-    let Some(value) = table.need(
-        "image",
-        "add `image = \"<name>\"`, the name of the [images.<name>] table",
-    ) else {
+    let Some(value) = table.need("image", "add `image = \"<name>\"`, the name of the [images.<name>] table") else {
         return;
     };
     let Some(text) = value.text() else { return };
@@ -187,37 +157,21 @@ fn without_state(value: &Value<'_>) {
 /// Source: app.toml contract, `data`: `^/[a-z0-9][a-z0-9/_.-]*$` and no system directory.
 fn mount_path(text: &str) -> Result<String, Refusal> {
     let refuse = |what: &'static str, why: &'static str| {
-        Err(Refusal::new(
-            what,
-            why,
-            "choose a directory of your own, for example `data = \"/data\"`",
-        ))
+        Err(Refusal::new(what, why, "choose a directory of your own, for example `data = \"/data\"`"))
     };
-    let plain =
-        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"/_.-".contains(&byte);
-    let first = text
-        .as_bytes()
-        .get(1)
-        .is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"/_.-".contains(&byte);
+    let first = text.as_bytes().get(1).is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
     if text.len() > 255 || !text.starts_with('/') || !first || !text.bytes().all(plain) {
-        return refuse(
-            "must match ^/[a-z0-9][a-z0-9/_.-]*$",
-            "it is an absolute path in plain lower-case characters",
-        );
+        return refuse("must match ^/[a-z0-9][a-z0-9/_.-]*$", "it is an absolute path in plain lower-case characters");
     }
-    if text
-        .split('/')
-        .skip(1)
-        .any(|part| matches!(part, "" | "." | ".."))
-    {
+    if text.split('/').skip(1).any(|part| matches!(part, "" | "." | "..")) {
         return refuse(
             "must not have `.`, `..`, empty parts or a slash at its end",
             "a path that can be written in two ways hides where the volume really goes",
         );
     }
     let is_system = |directory: &&str| -> bool {
-        text.strip_prefix(*directory)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        text.strip_prefix(*directory).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
     if SYSTEM_DIRECTORIES.iter().any(is_system) {
         return refuse(

@@ -39,30 +39,22 @@ pub(super) fn read(value: Option<Value<'_>>) -> Option<Vec<JobRequest>> {
 
 fn job<'d>(table: &Table<'d>, seen: &mut Vec<&'d str>) -> Option<JobRequest> {
     table.only(&KEYS, &TOP_LEVEL);
-    let name = table
-        .need("name", "add a name, for example `name = \"cleanup\"`")
-        .and_then(|value| {
-            let name = value.read(form::label)?;
-            if seen.contains(&name) {
-                value.refuse(Refusal::new(
-                    "is the name of another job too",
-                    "a job is started, logged and given its secrets by its name",
-                    "choose a name of its own",
-                ));
-                return None;
-            }
-            seen.push(name);
-            Some(name.to_owned())
-        });
-    let cmd = table.need(
-        "cmd",
-        "add the command, for example `cmd = [\"node\", \"jobs/cleanup.mjs\"]`",
-    );
+    let name = table.need("name", "add a name, for example `name = \"cleanup\"`").and_then(|value| {
+        let name = value.read(form::label)?;
+        if seen.contains(&name) {
+            value.refuse(Refusal::new(
+                "is the name of another job too",
+                "a job is started, logged and given its secrets by its name",
+                "choose a name of its own",
+            ));
+            return None;
+        }
+        seen.push(name);
+        Some(name.to_owned())
+    });
+    let cmd = table.need("cmd", "add the command, for example `cmd = [\"node\", \"jobs/cleanup.mjs\"]`");
     let cmd = cmd.and_then(|value| command(&value));
-    let schedule = table.need(
-        "schedule",
-        "add a schedule, for example `schedule = \"*-*-* 03:10:00\"`",
-    );
+    let schedule = table.need("schedule", "add a schedule, for example `schedule = \"*-*-* 03:10:00\"`");
     let schedule = schedule.and_then(|value| value.read(calendar_expression));
     let timeout_seconds = match table.get("timeout") {
         Some(value) => value.read(|text| form::seconds(text, (1, MAX_TIMEOUT_SECONDS), "smh")),
@@ -86,19 +78,12 @@ fn command(value: &Value<'_>) -> Option<Vec<String>> {
     let arguments = value.each(|item| {
         item.read(|text| {
             if text.contains('\0') {
-                return Err(Refusal::new(
-                    "has a NUL character",
-                    "it would end the argument there",
-                    "remove it",
-                ));
+                return Err(Refusal::new("has a NUL character", "it would end the argument there", "remove it"));
             }
             Ok(text.to_owned())
         })
     })?;
-    if arguments
-        .first()
-        .is_none_or(|program| program.trim().is_empty())
-    {
+    if arguments.first().is_none_or(|program| program.trim().is_empty()) {
         value.refuse(Refusal::new(
             "must begin with a program",
             "it is the argument vector that runs in the image; no shell is added",

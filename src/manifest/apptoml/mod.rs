@@ -15,19 +15,8 @@ use crate::model::name::is_label;
 use crate::model::{Digest, Problems, ProjectName, RepoPath};
 
 /// The keys of the top level.
-pub(super) const TOP_LEVEL: [&str; 11] = [
-    "schema",
-    "project",
-    "order",
-    "images",
-    "components",
-    "state",
-    "build",
-    "smoke",
-    "jobs",
-    "preflight",
-    "external",
-];
+pub(super) const TOP_LEVEL: [&str; 11] =
+    ["schema", "project", "order", "images", "components", "state", "build", "smoke", "jobs", "preflight", "external"];
 
 /// What every message begins with, whatever the file is called.
 pub(super) const LABEL: &str = "app.toml";
@@ -66,14 +55,8 @@ pub struct AppManifest {
 ///
 /// # Errors
 /// All problems of the file. `schema` and `project` come first, as in the contract.
-pub fn parse(
-    bytes: &[u8],
-    file: &str,
-    project: Option<&ProjectName>,
-) -> Result<AppManifest, Problems> {
-    document::read(bytes, FileName { file, label: LABEL }, |root| {
-        manifest(root, project, bytes)
-    })
+pub fn parse(bytes: &[u8], file: &str, project: Option<&ProjectName>) -> Result<AppManifest, Problems> {
+    document::read(bytes, FileName { file, label: LABEL }, |root| manifest(root, project, bytes))
 }
 
 fn manifest(root: &Table<'_>, expected: Option<&ProjectName>, bytes: &[u8]) -> Option<AppManifest> {
@@ -122,16 +105,11 @@ fn project(root: &Table<'_>, expected: Option<&ProjectName>) -> Option<ProjectNa
             "the name ties this file to its entry in the host's registry",
             fix,
         ),
-        None => Refusal::new(
-            "must be the project's name in the host's registry",
-            "names match ^[a-z][a-z0-9-]{0,30}$",
-            fix,
-        ),
+        None => {
+            Refusal::new("must be the project's name in the host's registry", "names match ^[a-z][a-z0-9-]{0,30}$", fix)
+        }
     };
-    let example = format!(
-        "project = \"{}\"",
-        expected.map_or("myapp", ProjectName::as_str)
-    );
+    let example = format!("project = \"{}\"", expected.map_or("myapp", ProjectName::as_str));
     let Some(value) = root.get("project") else {
         root.refuse("project", refusal(top_fix(root, "project", &example)));
         return None;
@@ -152,11 +130,7 @@ struct Image {
 }
 
 /// The single entry of a table of tables, with a valid name.
-pub(super) fn single<'d>(
-    root: &Table<'d>,
-    key: &str,
-    fix: &'static str,
-) -> Option<(String, Table<'d>)> {
+pub(super) fn single<'d>(root: &Table<'d>, key: &str, fix: &'static str) -> Option<(String, Table<'d>)> {
     let table = root.need(key, fix)?.table()?;
     let entries = table.entries();
     for (name, _) in entries.iter().filter(|(name, _)| !is_label(name)) {
@@ -175,11 +149,7 @@ pub(super) fn single<'d>(
 }
 
 fn images(root: &Table<'_>) -> Option<Image> {
-    let (name, table) = single(
-        root,
-        "images",
-        "write one table `[images.<name>]` with its `dockerfile`",
-    )?;
+    let (name, table) = single(root, "images", "write one table `[images.<name>]` with its `dockerfile`")?;
     table.only(&["dockerfile", "context"], &TOP_LEVEL);
     let dockerfile = table.need("dockerfile", "add `dockerfile = \"Dockerfile\"`");
     let dockerfile = dockerfile.and_then(|value| value.read(form::repo_file));
@@ -187,11 +157,7 @@ fn images(root: &Table<'_>) -> Option<Image> {
         Some(value) => value.read(form::repo_path),
         None => form::repo_path(".").ok(),
     };
-    Some(Image {
-        name,
-        dockerfile: dockerfile?,
-        context: context?,
-    })
+    Some(Image { name, dockerfile: dockerfile?, context: context? })
 }
 
 /// Whether `state.kind` is `data`; nothing when it is neither word.
@@ -212,16 +178,11 @@ fn state(root: &Table<'_>) -> Option<bool> {
 
 /// `order` names every component exactly once.
 fn order(root: &Table<'_>) {
-    const FIX: &str =
-        "list every component once, for example `order = [\"web\"]`, above the first [table]";
+    const FIX: &str = "list every component once, for example `order = [\"web\"]`, above the first [table]";
     let components = root.get("components").and_then(|value| value.as_table());
     let entries = components.map(|table| table.entries()).unwrap_or_default();
     let names: Vec<&str> = entries.iter().map(|(name, _)| *name).collect();
-    let is_inside = |(_, value): &(&str, Value<'_>)| {
-        value
-            .as_table()
-            .is_some_and(|table| table.get("order").is_some())
-    };
+    let is_inside = |(_, value): &(&str, Value<'_>)| value.as_table().is_some_and(|table| table.get("order").is_some());
     if root.get("order").is_none() && entries.iter().any(is_inside) {
         // Noted as an unknown key of the component, with the reason.
         return;
@@ -249,14 +210,9 @@ fn order(root: &Table<'_>) {
     }
     let lacking = names.iter().find(|name| !seen.contains(name));
     if lacking.is_some() || items.is_empty() {
-        let lacking = lacking.map_or("is empty".to_owned(), |name| {
-            format!("lacks the component '{}'", shown_key(name))
-        });
-        value.refuse(Refusal::new(
-            lacking,
-            "every component is in the order exactly once",
-            FIX,
-        ));
+        let lacking =
+            lacking.map_or("is empty".to_owned(), |name| format!("lacks the component '{}'", shown_key(name)));
+        value.refuse(Refusal::new(lacking, "every component is in the order exactly once", FIX));
     }
 }
 

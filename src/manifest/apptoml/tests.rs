@@ -18,9 +18,7 @@ struct CorpusCase {
 fn corpus() -> Vec<CorpusCase> {
     let text = edits::text("manifest/apptoml/cases.jsonl");
     let cases = text.lines().map(|line| serde_json::from_str(line).unwrap());
-    cases
-        .filter(|case: &CorpusCase| case.kind == "app")
-        .collect()
+    cases.filter(|case: &CorpusCase| case.kind == "app").collect()
 }
 
 fn shop() -> ProjectName {
@@ -32,56 +30,26 @@ fn the_contract_s_cases_are_accepted_and_refused_as_it_says() {
     for case in corpus() {
         let project: ProjectName = case.project.parse().unwrap();
         let read = parse(case.toml.as_bytes(), "deploy/app.toml", Some(&project));
-        assert_eq!(
-            read.is_ok(),
-            case.expect == "accept",
-            "{}: {read:?}",
-            case.id
-        );
+        assert_eq!(read.is_ok(), case.expect == "accept", "{}: {read:?}", case.id);
         if let Some(message) = case.message_contains {
             let problems = read.unwrap_err();
-            assert_eq!(
-                problems.list.first().unwrap().message,
-                message,
-                "{}",
-                case.id
-            );
+            assert_eq!(problems.list.first().unwrap().message, message, "{}", case.id);
         }
     }
 }
 
 #[test]
 fn every_rule_has_its_edit() {
-    edits::run("manifest/apptoml", |bytes| {
-        parse(bytes, "app.toml", Some(&shop()))
-    });
+    edits::run("manifest/apptoml", |bytes| parse(bytes, "app.toml", Some(&shop())));
 }
 
 #[test]
 fn a_good_file_is_read_with_its_defaults() {
-    let manifest = parse(
-        edits::text("manifest/apptoml/minimal.toml").as_bytes(),
-        "app.toml",
-        None,
-    )
-    .unwrap();
+    let manifest = parse(edits::text("manifest/apptoml/minimal.toml").as_bytes(), "app.toml", None).unwrap();
     assert_eq!(manifest.project, shop());
-    assert_eq!(
-        (
-            manifest.component.as_str(),
-            manifest.port,
-            manifest.health.as_str()
-        ),
-        ("web", 8080, "/healthz")
-    );
-    assert_eq!(
-        (manifest.dockerfile.as_str(), manifest.context.as_str()),
-        ("Dockerfile", ".")
-    );
-    assert_eq!(
-        (manifest.data, manifest.smoke.len(), manifest.jobs.len()),
-        (None, 0, 0)
-    );
+    assert_eq!((manifest.component.as_str(), manifest.port, manifest.health.as_str()), ("web", 8080, "/healthz"));
+    assert_eq!((manifest.dockerfile.as_str(), manifest.context.as_str()), ("Dockerfile", "."));
+    assert_eq!((manifest.data, manifest.smoke.len(), manifest.jobs.len()), (None, 0, 0));
 }
 
 #[test]
@@ -103,11 +71,7 @@ fn a_problem_has_its_line_and_column() {
     assert_eq!((place.line, place.column), (8, 11), "{problems:?}");
     let text = text.replace("; port = 1", "\r\nport = 0");
     let problems = parse(text.as_bytes(), "app.toml", None).unwrap_err();
-    let places: Vec<_> = problems
-        .list
-        .iter()
-        .map(|problem| problem.place.unwrap())
-        .collect();
+    let places: Vec<_> = problems.list.iter().map(|problem| problem.place.unwrap()).collect();
     assert_eq!((places[0].line, places[0].column), (8, 8));
     assert_eq!((places[1].line, places[1].column), (9, 8));
 }
@@ -117,11 +81,7 @@ fn a_misplaced_schema_says_which_line_to_move() {
     let text = "project = \"shop\"\n[state]\nschema = 1\n";
     let problems = parse(text.as_bytes(), "app.toml", None).unwrap_err();
     assert_eq!(problems.list[0].message, "app.toml: schema must be 1");
-    assert!(
-        problems.list[0].fix.contains("line 3"),
-        "{}",
-        problems.list[0].fix
-    );
+    assert!(problems.list[0].fix.contains("line 3"), "{}", problems.list[0].fix);
 }
 
 #[test]
@@ -140,16 +100,9 @@ fn an_unknown_key_names_the_nearest_known_one() {
 /// Every quoted text of a good file, replaced one at a time by something that must not be shown.
 #[test]
 fn no_message_shows_a_value() {
-    let bases = corpus()
-        .into_iter()
-        .map(|case| case.toml)
-        .chain([edits::text("manifest/apptoml/base.toml")]);
+    let bases = corpus().into_iter().map(|case| case.toml).chain([edits::text("manifest/apptoml/base.toml")]);
     for base in bases {
-        for canary in [
-            "canary-s3cr3t-value",
-            "Canary S3cr3t\\tValue",
-            "ghp_c4naryS3cr3t0000000000000000000000",
-        ] {
+        for canary in ["canary-s3cr3t-value", "Canary S3cr3t\\tValue", "ghp_c4naryS3cr3t0000000000000000000000"] {
             for edited in with_canaries(&base, canary) {
                 let Err(problems) = parse(edited.as_bytes(), "app.toml", Some(&shop())) else {
                     continue;

@@ -10,10 +10,8 @@ pub const MAX_BYTES: usize = 256 * 1024;
 /// The first line of a Git LFS pointer, today's and the one of the first pre-releases.
 ///
 /// Source: git-lfs `docs/spec.md`, "The Pointer".
-const LFS_POINTERS: [&[u8]; 2] = [
-    b"version https://git-lfs.github.com/spec/",
-    b"version https://hawser.github.com/spec/",
-];
+const LFS_POINTERS: [&[u8]; 2] =
+    [b"version https://git-lfs.github.com/spec/", b"version https://hawser.github.com/spec/"];
 
 /// Turns a file's bytes into text, without its byte order mark.
 ///
@@ -29,10 +27,7 @@ pub fn decode<'a>(bytes: &'a [u8], name: FileName<'_>) -> Result<&'a str, Proble
             "check that this is the right file, and move data out of it",
         ));
     }
-    if LFS_POINTERS
-        .iter()
-        .any(|pointer| bytes.starts_with(pointer))
-    {
+    if LFS_POINTERS.iter().any(|pointer| bytes.starts_with(pointer)) {
         return Err(whole(
             name,
             "the file is a Git LFS pointer, not the file itself".to_owned(),
@@ -48,8 +43,7 @@ pub fn decode<'a>(bytes: &'a [u8], name: FileName<'_>) -> Result<&'a str, Proble
             "save the file as UTF-8",
         ));
     }
-    let text = std::str::from_utf8(bytes)
-        .map_err(|error| invalid_byte(bytes, error.valid_up_to(), name))?;
+    let text = std::str::from_utf8(bytes).map_err(|error| invalid_byte(bytes, error.valid_up_to(), name))?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.starts_with('\u{feff}') {
         return Err(whole(
@@ -79,12 +73,7 @@ fn invalid_byte(bytes: &[u8], offset: usize, name: FileName<'_>) -> Problems {
     let before = String::from_utf8_lossy(bytes.get(..offset).unwrap_or_default());
     let line = before.matches('\n').count().saturating_add(1);
     let last = before.rsplit('\n').next().unwrap_or_default();
-    let column = last
-        .strip_prefix('\u{feff}')
-        .unwrap_or(last)
-        .chars()
-        .count()
-        .saturating_add(1);
+    let column = last.strip_prefix('\u{feff}').unwrap_or(last).chars().count().saturating_add(1);
     let mut problems = whole(
         name,
         format!("the file is not UTF-8: invalid byte at offset {offset} (counted from 0)"),

@@ -17,11 +17,7 @@ pub const GIB: u64 = 1024 * MIB;
 /// # Errors
 /// When it is not.
 pub fn label(text: &str) -> Result<&str, Refusal> {
-    if is_label(text) {
-        Ok(text)
-    } else {
-        Err(label_refusal())
-    }
+    if is_label(text) { Ok(text) } else { Err(label_refusal()) }
 }
 
 /// What is said of every name that breaks the form of names.
@@ -46,14 +42,9 @@ pub fn seconds(text: &str, bounds: (u32, u32), units: &'static str) -> Result<u3
             "write for example \"90s\", \"10m\" or \"2h\"",
         )
     };
-    let unit = text
-        .chars()
-        .next_back()
-        .filter(|unit| units.contains(*unit))
-        .ok_or_else(bad)?;
+    let unit = text.chars().next_back().filter(|unit| units.contains(*unit)).ok_or_else(bad)?;
     let digits = text.get(..text.len().saturating_sub(1)).unwrap_or_default();
-    let is_number =
-        !digits.is_empty() && digits.len() <= 9 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = !digits.is_empty() && digits.len() <= 9 && digits.bytes().all(|byte| byte.is_ascii_digit());
     let count: u64 = if is_number {
         digits.parse().map_err(|_| bad())?
     } else {
@@ -66,20 +57,13 @@ pub fn seconds(text: &str, bounds: (u32, u32), units: &'static str) -> Result<u3
         _ => 86400,
     };
     let (least, most) = bounds;
-    u32::try_from(count.saturating_mul(factor))
-        .ok()
-        .filter(|total| (least..=most).contains(total))
-        .ok_or_else(|| {
-            Refusal::new(
-                format!(
-                    "must be between {} and {}",
-                    shown_seconds(least),
-                    shown_seconds(most)
-                ),
-                "shorter makes no sense here, and longer would hold up what waits for it",
-                "choose a duration inside these bounds",
-            )
-        })
+    u32::try_from(count.saturating_mul(factor)).ok().filter(|total| (least..=most).contains(total)).ok_or_else(|| {
+        Refusal::new(
+            format!("must be between {} and {}", shown_seconds(least), shown_seconds(most)),
+            "shorter makes no sense here, and longer would hold up what waits for it",
+            "choose a duration inside these bounds",
+        )
+    })
 }
 
 /// Seconds in their largest whole unit, as people write them.
@@ -127,14 +111,8 @@ fn plain_size(text: &str) -> Option<u64> {
         _ => return None,
     };
     let digits = text.get(..text.len().saturating_sub(1))?;
-    let is_number = !digits.is_empty()
-        && digits.len() <= 12
-        && digits.bytes().all(|byte| byte.is_ascii_digit());
-    if is_number {
-        digits.parse::<u64>().ok()?.checked_mul(factor)
-    } else {
-        None
-    }
+    let is_number = !digits.is_empty() && digits.len() <= 12 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number { digits.parse::<u64>().ok()?.checked_mul(factor) } else { None }
 }
 
 /// Thousandths of a CPU from a decimal number such as `1` or `0.25`, 0.01 to 1024.
@@ -149,19 +127,12 @@ pub fn cpus_milli(decimal: &str) -> Result<u32, Refusal> {
         let is_plain = !whole.is_empty()
             && whole.len() <= 4
             && fraction.len() <= 3
-            && whole
-                .bytes()
-                .chain(fraction.bytes())
-                .all(|byte| byte.is_ascii_digit());
+            && whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit());
         if !is_plain {
             return None;
         }
         let thousandths: u32 = format!("{fraction:0<3}").parse().ok()?;
-        whole
-            .parse::<u32>()
-            .ok()?
-            .checked_mul(1000)?
-            .checked_add(thousandths)
+        whole.parse::<u32>().ok()?.checked_mul(1000)?.checked_add(thousandths)
     };
     milli(decimal).filter(|milli| (10..=1_024_000).contains(milli)).ok_or_else(|| {
         Refusal::new(
@@ -193,11 +164,7 @@ pub fn repo_path(text: &str) -> Result<RepoPath, Refusal> {
 pub fn repo_file(text: &str) -> Result<RepoPath, Refusal> {
     let path = repo_path(text)?;
     if path.is_root() || text.ends_with('/') {
-        return Err(Refusal::new(
-            "names a directory, not a file",
-            "one file is read",
-            "write the file's name too",
-        ));
+        return Err(Refusal::new("names a directory, not a file", "one file is read", "write the file's name too"));
     }
     Ok(path)
 }
@@ -277,9 +244,7 @@ pub fn absolute_path(text: &str) -> Result<String, Refusal> {
     let part = |part: &str| !part.is_empty() && part != "." && part != "..";
     let is_path = text.len() <= 1024
         && !text.chars().any(char::is_control)
-        && text
-            .strip_prefix('/')
-            .is_some_and(|rest| rest.split('/').all(part));
+        && text.strip_prefix('/').is_some_and(|rest| rest.split('/').all(part));
     if is_path {
         Ok(text.to_owned())
     } else {
@@ -294,7 +259,5 @@ pub fn absolute_path(text: &str) -> Result<String, Refusal> {
 /// A text on one line: no line breaks and no other control characters except the tab.
 #[must_use]
 pub fn is_one_line(text: &str) -> bool {
-    !text
-        .chars()
-        .any(|c| (c.is_control() && c != '\t') || matches!(c, '\u{2028}' | '\u{2029}'))
+    !text.chars().any(|c| (c.is_control() && c != '\t') || matches!(c, '\u{2028}' | '\u{2029}'))
 }

@@ -52,11 +52,7 @@ pub struct FileName<'a> {
 ///
 /// # Errors
 /// All problems: those of the bytes or of the syntax alone, or else everything that `body` noted.
-pub fn read<T>(
-    bytes: &[u8],
-    name: FileName<'_>,
-    body: impl FnOnce(&Table<'_>) -> Option<T>,
-) -> Result<T, Problems> {
+pub fn read<T>(bytes: &[u8], name: FileName<'_>, body: impl FnOnce(&Table<'_>) -> Option<T>) -> Result<T, Problems> {
     let text = decode(bytes, name)?;
     let report = Report::new(name, text);
     let root = match DeTable::parse(text) {

@@ -14,9 +14,7 @@ use super::report::Refusal;
 pub fn host_name_problem(text: &str) -> Option<&'static str> {
     let label = |label: &str| {
         (1..=63).contains(&label.len())
-            && label
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
             && !label.starts_with('-')
             && !label.ends_with('-')
     };
@@ -31,14 +29,8 @@ pub fn host_name_problem(text: &str) -> Option<&'static str> {
     } else if !text.is_ascii() {
         Some("write an international name in its ASCII form (xn--…)")
     } else if text.len() > 253 || !text.split('.').all(label) {
-        Some(
-            "use labels of 1 to 63 letters, digits and inner hyphens, joined by dots, at most 253 characters in all",
-        )
-    } else if text
-        .rsplit('.')
-        .next()
-        .is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit()))
-    {
+        Some("use labels of 1 to 63 letters, digits and inner hyphens, joined by dots, at most 253 characters in all")
+    } else if text.rsplit('.').next().is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit())) {
         Some("write a name, not an address")
     } else {
         None
@@ -65,36 +57,23 @@ pub fn host_name(text: &str) -> Result<String, Refusal> {
 /// # Errors
 /// When it is none of these, or the port is missing or not between 1 and 65535.
 pub fn egress(text: &str) -> Result<String, Refusal> {
-    const WHY: &str =
-        "an entry is `host:port`, `*.suffix:port`, `*:port`, `ip:port` or `[v6]:port`";
+    const WHY: &str = "an entry is `host:port`, `*.suffix:port`, `*:port`, `ip:port` or `[v6]:port`";
     let refuse = |what: &'static str, fix: &'static str| Refusal::new(what, WHY, fix);
     if text.contains("://") {
-        return Err(refuse(
-            "is not an egress entry",
-            "write host and port only, without a scheme",
-        ));
+        return Err(refuse("is not an egress entry", "write host and port only, without a scheme"));
     }
     let no_port = || refuse("has no port", "add the port, for example `:443`");
     let (host, port) = text.rsplit_once(':').ok_or_else(no_port)?;
-    let inner = host
-        .strip_prefix('[')
-        .and_then(|rest| rest.strip_suffix(']'));
+    let inner = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     if inner.is_none() && host.contains(':') {
-        return Err(refuse(
-            "is not an egress entry",
-            "write an IPv6 address in brackets: `[2001:db8::7]:443`",
-        ));
+        return Err(refuse("is not an egress entry", "write an IPv6 address in brackets: `[2001:db8::7]:443`"));
     }
     if host.starts_with('[') && inner.is_none() {
         return Err(no_port());
     }
-    let is_number =
-        !port.is_empty() && port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = !port.is_empty() && port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit());
     if !is_number || port.starts_with('0') || port.parse::<u16>().is_err() {
-        return Err(refuse(
-            "has no valid port",
-            "write a port between 1 and 65535 after the last colon",
-        ));
+        return Err(refuse("has no valid port", "write a port between 1 and 65535 after the last colon"));
     }
     let is_host = match inner {
         Some(address) => address.parse::<Ipv6Addr>().is_ok(),
@@ -106,10 +85,7 @@ pub fn egress(text: &str) -> Result<String, Refusal> {
     if is_host {
         Ok(text.to_ascii_lowercase())
     } else {
-        Err(refuse(
-            "is not an egress entry",
-            "write a DNS name, an address, or `*` alone or as the first label",
-        ))
+        Err(refuse("is not an egress entry", "write a DNS name, an address, or `*` alone or as the first label"))
     }
 }
 
@@ -142,11 +118,7 @@ pub fn host_of(authority: &str) -> Result<&str, Refusal> {
         return Err(bad());
     }
     let is_address = host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
-    if is_address || host_name_problem(host).is_none() {
-        Ok(host)
-    } else {
-        Err(bad())
-    }
+    if is_address || host_name_problem(host).is_none() { Ok(host) } else { Err(bad()) }
 }
 
 /// Says whether a host is this host itself.

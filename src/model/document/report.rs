@@ -30,11 +30,7 @@ impl Refusal {
         why: impl Into<Cow<'static, str>>,
         fix: impl Into<Cow<'static, str>>,
     ) -> Self {
-        Self {
-            what: what.into(),
-            why: why.into(),
-            fix: fix.into(),
-        }
+        Self { what: what.into(), why: why.into(), fix: fix.into() }
     }
 }
 
@@ -45,11 +41,7 @@ impl Refusal {
 #[must_use]
 pub fn shown_key(key: &str) -> Cow<'_, str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    if !key.is_empty()
-        && key.len() <= MAX_SHOWN_KEY
-        && key.chars().all(plain)
-        && !looks_like_token(key)
-    {
+    if !key.is_empty() && key.len() <= MAX_SHOWN_KEY && key.chars().all(plain) && !looks_like_token(key) {
         Cow::Borrowed(key)
     } else {
         Cow::Owned(format!("<a key of {} characters>", key.chars().count()))
@@ -58,23 +50,10 @@ pub fn shown_key(key: &str) -> Cow<'_, str> {
 
 /// Says whether a text has the look of a credential: a known prefix, or long with mixed characters.
 fn looks_like_token(text: &str) -> bool {
-    const PREFIXES: [&str; 12] = [
-        "ghp_",
-        "gho_",
-        "ghu_",
-        "ghs_",
-        "ghr_",
-        "github_pat_",
-        "glpat-",
-        "sk-",
-        "xox",
-        "AKIA",
-        "eyJ",
-        "AGE-SECRET",
-    ];
+    const PREFIXES: [&str; 12] =
+        ["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "sk-", "xox", "AKIA", "eyJ", "AGE-SECRET"];
     let has = |class: fn(&char) -> bool| text.chars().any(|c| class(&c));
-    let mixed =
-        has(char::is_ascii_digit) && has(char::is_ascii_lowercase) && has(char::is_ascii_uppercase);
+    let mixed = has(char::is_ascii_digit) && has(char::is_ascii_lowercase) && has(char::is_ascii_uppercase);
     let hex = text.len() >= 32 && text.chars().all(|c| c.is_ascii_hexdigit());
     PREFIXES.iter().any(|prefix| text.starts_with(prefix)) || (text.len() >= 16 && mixed) || hex
 }
@@ -106,12 +85,7 @@ impl<'a> Report<'a> {
     /// Nothing wrong yet.
     #[must_use]
     pub fn new(name: FileName<'a>, text: &'a str) -> Self {
-        Self {
-            name,
-            text,
-            found: RefCell::new(Vec::new()),
-            dropped: RefCell::new(0),
-        }
+        Self { name, text, found: RefCell::new(Vec::new()), dropped: RefCell::new(0) }
     }
 
     /// Says whether nothing is wrong.
@@ -145,11 +119,7 @@ impl<'a> Report<'a> {
     /// Notes what the TOML parser said. Its message is made of fixed texts; the line it would
     /// quote stays out.
     pub(super) fn syntax(&self, message: &str, at: Option<usize>) {
-        let message: String = message
-            .chars()
-            .filter(|c| !c.is_control())
-            .take(200)
-            .collect();
+        let message: String = message.chars().filter(|c| !c.is_control()).take(200).collect();
         let refusal = Refusal::new(
             "",
             "past this place the file cannot be read, so nothing else in it was checked",
@@ -162,10 +132,7 @@ impl<'a> Report<'a> {
     #[must_use]
     pub fn place(&self, at: usize) -> Place {
         let before = self.text.get(..at).unwrap_or(self.text);
-        place_after(
-            before.matches('\n').count(),
-            before.rsplit('\n').next().unwrap_or_default(),
-        )
+        place_after(before.matches('\n').count(), before.rsplit('\n').next().unwrap_or_default())
     }
 
     /// Everything noted, in order: `schema`, `project`, what the file lacks, then by place.
@@ -173,27 +140,15 @@ impl<'a> Report<'a> {
     pub fn into_problems(self) -> Problems {
         let mut found = self.found.into_inner();
         found.sort_by_key(|found| (found.rank, found.at));
-        let starts: Vec<usize> = std::iter::once(0)
-            .chain(
-                self.text
-                    .match_indices('\n')
-                    .map(|(at, _)| at.saturating_add(1)),
-            )
-            .collect();
+        let starts: Vec<usize> =
+            std::iter::once(0).chain(self.text.match_indices('\n').map(|(at, _)| at.saturating_add(1))).collect();
         let locate = |at: usize| {
-            let line = starts
-                .partition_point(|start| *start <= at)
-                .saturating_sub(1);
+            let line = starts.partition_point(|start| *start <= at).saturating_sub(1);
             let start = starts.get(line).copied().unwrap_or_default();
             place_after(line, self.text.get(start..at).unwrap_or_default())
         };
-        let mut list: Vec<Problem> = found
-            .into_iter()
-            .map(|found| Problem {
-                place: found.at.map(locate),
-                ..found.problem
-            })
-            .collect();
+        let mut list: Vec<Problem> =
+            found.into_iter().map(|found| Problem { place: found.at.map(locate), ..found.problem }).collect();
         let dropped = self.dropped.into_inner();
         if dropped > 0 || list.is_empty() {
             list.push(Problem {
@@ -204,17 +159,11 @@ impl<'a> Report<'a> {
                 fix: "put the ones above right first".to_owned(),
             });
         }
-        Problems {
-            file: self.name.file.to_owned(),
-            list,
-        }
+        Problems { file: self.name.file.to_owned(), list }
     }
 }
 
 fn place_after(lines: usize, rest_of_line: &str) -> Place {
     let number = |count: usize| u32::try_from(count.saturating_add(1)).unwrap_or(u32::MAX);
-    Place {
-        line: number(lines),
-        column: number(rest_of_line.chars().count()),
-    }
+    Place { line: number(lines), column: number(rest_of_line.chars().count()) }
 }

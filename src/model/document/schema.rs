@@ -13,8 +13,7 @@ pub fn schema(root: &Table<'_>, fix: String) -> Option<()> {
     if number == Some(1) {
         return Some(());
     }
-    let refusal =
-        |fix: String| Refusal::new("must be 1", "1 is the only form of this file there is", fix);
+    let refusal = |fix: String| Refusal::new("must be 1", "1 is the only form of this file there is", fix);
     match value {
         Some(value) => value.refuse(refusal("write `schema = 1`".to_owned())),
         None => root.refuse("schema", refusal(fix)),

@@ -16,14 +16,7 @@ const MAX_CONTAINS: usize = 500;
 /// The longest header value or substring, in bytes: servers refuse more than a few KiB.
 const MAX_HEADER_VALUE: usize = 4096;
 
-const KEYS: [&str; 6] = [
-    "path",
-    "status",
-    "contains",
-    "headers",
-    "headers_absent",
-    "request_headers",
-];
+const KEYS: [&str; 6] = ["path", "status", "contains", "headers", "headers_absent", "request_headers"];
 
 /// Headers that the check itself decides, in lower case, besides everything `x-forwarded-`.
 const OWN_HEADERS: [&str; 4] = ["host", "content-length", "transfer-encoding", "connection"];
@@ -43,19 +36,13 @@ pub fn read(value: Option<Value<'_>>, top_level: &[&str]) -> Option<Vec<SmokeChe
         ));
         return None;
     }
-    let checks: Vec<Option<SmokeCheck>> = items
-        .iter()
-        .map(|item| check(&item.table()?, top_level))
-        .collect();
+    let checks: Vec<Option<SmokeCheck>> = items.iter().map(|item| check(&item.table()?, top_level)).collect();
     checks.into_iter().collect()
 }
 
 fn check(table: &Table<'_>, top_level: &[&str]) -> Option<SmokeCheck> {
     table.only(&KEYS, top_level);
-    let path = table.need(
-        "path",
-        "add the path to ask for, for example `path = \"/\"`",
-    );
+    let path = table.need("path", "add the path to ask for, for example `path = \"/\"`");
     let path = path.and_then(|path| path.read(form::url_path));
     let status = match table.get("status") {
         Some(status) => status.integer(100..=599, "an HTTP status has three digits, 100 to 599"),
@@ -76,11 +63,7 @@ fn check(table: &Table<'_>, top_level: &[&str]) -> Option<SmokeCheck> {
         headers_absent: headers_absent?,
         request_headers: request_headers?,
     };
-    if check
-        .headers_absent
-        .iter()
-        .any(|name| check.headers.contains_key(name))
-    {
+    if check.headers_absent.iter().any(|name| check.headers.contains_key(name)) {
         table.refuse(
             "headers_absent",
             Refusal::new(
@@ -110,10 +93,7 @@ fn absent(value: Option<Value<'_>>) -> Option<Vec<String>> {
     let Some(value) = value else {
         return Some(Vec::new());
     };
-    let names: BTreeSet<String> = value
-        .each(|item| item.read(form::header_name))?
-        .into_iter()
-        .collect();
+    let names: BTreeSet<String> = value.each(|item| item.read(form::header_name))?.into_iter().collect();
     Some(names.into_iter().collect())
 }
 
@@ -166,11 +146,7 @@ fn sendable(name: String, is_sent: bool) -> Result<String, Refusal> {
 
 fn header_value(text: &str, is_sent: bool) -> Result<String, Refusal> {
     let is_good = |c: char| {
-        if is_sent {
-            c == ' ' || c.is_ascii_graphic()
-        } else {
-            !c.is_control()
-        }
+        if is_sent { c == ' ' || c.is_ascii_graphic() } else { !c.is_control() }
     };
     if text.len() <= MAX_HEADER_VALUE && text.chars().all(is_good) {
         return Ok(text.to_owned());

@@ -1,9 +1,6 @@
 use super::{FileName, MAX_BYTES, decode, form, net, read, shown_key};
 
-const NAME: FileName<'static> = FileName {
-    file: "deploy/app.toml",
-    label: "app.toml",
-};
+const NAME: FileName<'static> = FileName { file: "deploy/app.toml", label: "app.toml" };
 
 fn refused(bytes: &[u8]) -> String {
     let problems = decode(bytes, NAME).unwrap_err();
@@ -13,11 +10,7 @@ fn refused(bytes: &[u8]) -> String {
 
 #[test]
 fn one_byte_order_mark_and_carriage_returns_are_accepted() {
-    let number = |text: &[u8]| {
-        read(text, NAME, |root| {
-            root.get("a")?.integer::<u8>(0..=9, "small")
-        })
-    };
+    let number = |text: &[u8]| read(text, NAME, |root| root.get("a")?.integer::<u8>(0..=9, "small"));
     assert_eq!(number("\u{feff}a = 1\r\n".as_bytes()), Ok(1));
     assert!(number("\u{feff}\u{feff}a = 1\n".as_bytes()).is_err());
     assert!(number(b"a = 1\rb = 2").is_err());
@@ -25,9 +18,7 @@ fn one_byte_order_mark_and_carriage_returns_are_accepted() {
 
 #[test]
 fn a_column_does_not_count_the_byte_order_mark() {
-    let problems = read("\u{feff}a = 10".as_bytes(), NAME, |root| {
-        root.get("a")?.integer::<u8>(0..=9, "small")
-    });
+    let problems = read("\u{feff}a = 10".as_bytes(), NAME, |root| root.get("a")?.integer::<u8>(0..=9, "small"));
     let place = problems.unwrap_err().list[0].place.unwrap();
     assert_eq!((place.line, place.column), (1, 5));
 }
@@ -35,10 +26,7 @@ fn a_column_does_not_count_the_byte_order_mark() {
 #[test]
 fn an_invalid_byte_is_told_with_its_exact_offset() {
     let problems = decode(b"\xef\xbb\xbfa = 1\nb = \"\xc3\xa4\xff\"", NAME).unwrap_err();
-    assert!(
-        problems.list[0].message.contains("offset 16 "),
-        "{problems:?}"
-    );
+    assert!(problems.list[0].message.contains("offset 16 "), "{problems:?}");
     let place = problems.list[0].place.unwrap();
     assert_eq!((place.line, place.column), (2, 7));
 }
@@ -46,11 +34,7 @@ fn an_invalid_byte_is_told_with_its_exact_offset() {
 #[test]
 fn other_encodings_are_called_by_their_names() {
     let wide = |order: fn(u16) -> [u8; 2], mark: bool| -> Vec<u8> {
-        let text = if mark {
-            "\u{feff}schema = 1"
-        } else {
-            "schema = 1"
-        };
+        let text = if mark { "\u{feff}schema = 1" } else { "schema = 1" };
         text.encode_utf16().flat_map(order).collect()
     };
     for mark in [true, false] {
@@ -80,9 +64,7 @@ fn deep_keys_and_deep_arrays_end_in_a_problem_and_not_in_the_stack() {
         format!("[a{}]", ".a".repeat(100_000)),
         format!("a = {}", "[".repeat(200_000)),
         format!("a = {}", "{a=".repeat(80_000)),
-        (0..2_000)
-            .map(|depth| format!("[a{}]\n", ".a".repeat(depth % 60)))
-            .collect(),
+        (0..2_000).map(|depth| format!("[a{}]\n", ".a".repeat(depth % 60))).collect(),
     ] {
         assert!(read(text.as_bytes(), NAME, |_| None::<()>).is_err());
     }
@@ -92,11 +74,7 @@ fn deep_keys_and_deep_arrays_end_in_a_problem_and_not_in_the_stack() {
 fn a_file_full_of_problems_is_told_of_the_first_two_hundred() {
     let text: String = (0..5_000).map(|key| format!("k{key} = 10\n")).collect();
     let problems = read(text.as_bytes(), NAME, |root| {
-        let _numbers: Vec<Option<u8>> = root
-            .entries()
-            .iter()
-            .map(|(_, value)| value.integer(0..=9, "small"))
-            .collect();
+        let _numbers: Vec<Option<u8>> = root.entries().iter().map(|(_, value)| value.integer(0..=9, "small")).collect();
         None::<()>
     })
     .unwrap_err();
@@ -107,60 +85,27 @@ fn a_file_full_of_problems_is_told_of_the_first_two_hundred() {
 #[test]
 fn keys_that_look_like_secrets_are_not_shown() {
     assert_eq!(shown_key("cert-manager.io"), "cert-manager.io");
-    for key in [
-        "ghp_0123456789",
-        "two words",
-        "",
-        "Abcdefgh12345678",
-        &"a".repeat(65),
-        "eyJhbGciOi",
-    ] {
+    for key in ["ghp_0123456789", "two words", "", "Abcdefgh12345678", &"a".repeat(65), "eyJhbGciOi"] {
         assert!(shown_key(key).starts_with("<a key of"), "{key}");
     }
 }
 
 #[test]
 fn sizes_are_whole_numbers_with_a_unit() {
-    for (text, bytes) in [
-        ("1k", 1024),
-        ("64m", 64 << 20),
-        ("2g", 2 << 30),
-        ("1t", 1 << 40),
-    ] {
+    for (text, bytes) in [("1k", 1024), ("64m", 64 << 20), ("2g", 2 << 30), ("1t", 1 << 40)] {
         assert_eq!(form::size(text, "1k", "1t"), Ok(bytes));
     }
-    for text in [
-        "",
-        "m",
-        "64",
-        "64M",
-        "64mb",
-        "64 m",
-        "-1m",
-        "+1m",
-        "1.5g",
-        "0x1m",
-        "99999999999999g",
-        "1٣m",
-    ] {
+    for text in ["", "m", "64", "64M", "64mb", "64 m", "-1m", "+1m", "1.5g", "0x1m", "99999999999999g", "1٣m"] {
         assert!(form::size(text, "1k", "1t").is_err(), "{text}");
     }
 }
 
 #[test]
 fn cpus_are_counted_in_thousandths() {
-    for (text, milli) in [
-        ("1", 1000),
-        ("0.5", 500),
-        ("0.010", 10),
-        ("2.250", 2250),
-        ("1024", 1_024_000),
-    ] {
+    for (text, milli) in [("1", 1000), ("0.5", 500), ("0.010", 10), ("2.250", 2250), ("1024", 1_024_000)] {
         assert_eq!(form::cpus_milli(text), Ok(milli), "{text}");
     }
-    for text in [
-        "0", "0.0", "0.009", "1.0001", "1e3", "inf", "nan", "-1", "1025",
-    ] {
+    for text in ["0", "0.0", "0.009", "1.0001", "1e3", "inf", "nan", "-1", "1025"] {
         assert!(form::cpus_milli(text).is_err(), "{text}");
     }
 }
@@ -208,26 +153,11 @@ fn egress_entries_have_five_forms() {
 
 #[test]
 fn host_names_are_those_of_rfc_1123() {
-    let longest = format!(
-        "{}.{}.{}.{}",
-        "a".repeat(63),
-        "b".repeat(63),
-        "c".repeat(63),
-        "d".repeat(61)
-    );
-    for text in [
-        "shop.example.org",
-        "a.b",
-        "xn--bcher-kva.example",
-        "3com.example",
-        longest.as_str(),
-    ] {
+    let longest = format!("{}.{}.{}.{}", "a".repeat(63), "b".repeat(63), "c".repeat(63), "d".repeat(61));
+    for text in ["shop.example.org", "a.b", "xn--bcher-kva.example", "3com.example", longest.as_str()] {
         assert_eq!(net::host_name(text), Ok(text.to_owned()));
     }
-    assert_eq!(
-        net::host_name("Shop.Example.org"),
-        Ok("shop.example.org".to_owned())
-    );
+    assert_eq!(net::host_name("Shop.Example.org"), Ok("shop.example.org".to_owned()));
     let label = "a".repeat(64);
     for text in [
         "",

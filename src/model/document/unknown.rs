@@ -3,8 +3,7 @@
 use super::report::{Refusal, shown_key};
 use super::view::Table;
 
-const STRICT: &str =
-    "files of this kind are strict: a key that is not known would be ignored in silence";
+const STRICT: &str = "files of this kind are strict: a key that is not known would be ignored in silence";
 
 impl Table<'_> {
     /// Notes every key that is not among `known`, in one problem at the first of them.
@@ -22,52 +21,30 @@ impl Table<'_> {
         let Some((first_at, first)) = unknown.first().copied() else {
             return;
         };
-        let names: Vec<String> = unknown
-            .iter()
-            .take(10)
-            .map(|(_, key)| format!("'{}'", shown_key(key)))
-            .collect();
-        let more = if unknown.len() > names.len() {
-            ", …"
-        } else {
-            ""
-        };
+        let names: Vec<String> = unknown.iter().take(10).map(|(_, key)| format!("'{}'", shown_key(key))).collect();
+        let more = if unknown.len() > names.len() { ", …" } else { "" };
         let list = format!("[{}{more}]", names.join(", "));
-        let misplaced =
-            !self.path().is_empty() && unknown.iter().any(|(_, key)| top_level.contains(key));
+        let misplaced = !self.path().is_empty() && unknown.iter().any(|(_, key)| top_level.contains(key));
         let sentence = match (self.path().is_empty(), misplaced) {
             (true, _) => format!("unknown top-level keys {list}"),
             (false, true) => {
-                format!(
-                    "{} has unknown keys {list} (top-level keys must come before the first [table])",
-                    self.path()
-                )
+                format!("{} has unknown keys {list} (top-level keys must come before the first [table])", self.path())
             }
             (false, false) => format!("{} has unknown keys {list}", self.path()),
         };
         let fix = if misplaced {
-            "move top-level keys to the top of the file, before any line in square brackets"
-                .to_owned()
+            "move top-level keys to the top of the file, before any line in square brackets".to_owned()
         } else {
             nearest_fix(first, known)
         };
-        self.report.note(
-            (Some(first_at), &self.path_of(first)),
-            &sentence,
-            Refusal::new("", STRICT, fix),
-        );
+        self.report.note((Some(first_at), &self.path_of(first)), &sentence, Refusal::new("", STRICT, fix));
     }
 }
 
 /// What to do about an unknown key: the nearest known one, or the whole list.
 fn nearest_fix(key: &str, known: &[&str]) -> String {
-    let near = |candidate: &&&str| {
-        strsim::damerau_levenshtein(key, candidate) <= (candidate.len() / 3).max(1)
-    };
-    let best = known
-        .iter()
-        .filter(near)
-        .min_by_key(|candidate| strsim::damerau_levenshtein(key, candidate));
+    let near = |candidate: &&&str| strsim::damerau_levenshtein(key, candidate) <= (candidate.len() / 3).max(1);
+    let best = known.iter().filter(near).min_by_key(|candidate| strsim::damerau_levenshtein(key, candidate));
     match best {
         Some(best) if key.len() <= 64 => format!("did you mean `{best}`?"),
         Some(_) | None => format!("remove it; the keys known here are {}", known.join(", ")),

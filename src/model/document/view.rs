@@ -28,12 +28,7 @@ pub struct Value<'d> {
 
 impl<'d> Table<'d> {
     pub(super) fn root(report: &'d Report<'d>, map: &'d DeTable<'d>) -> Self {
-        Self {
-            report,
-            path: String::new(),
-            at: None,
-            map,
-        }
+        Self { report, path: String::new(), at: None, map }
     }
 
     /// The dotted path, empty at the top level.
@@ -58,20 +53,11 @@ impl<'d> Table<'d> {
     #[must_use]
     pub fn path_of(&self, key: &str) -> String {
         let key = shown_key(key);
-        if self.path.is_empty() {
-            key.into_owned()
-        } else {
-            format!("{}.{key}", self.path)
-        }
+        if self.path.is_empty() { key.into_owned() } else { format!("{}.{key}", self.path) }
     }
 
     fn value(&self, key: &str, value: &'d Spanned<DeValue<'d>>) -> Value<'d> {
-        Value {
-            report: self.report,
-            path: self.path_of(key),
-            at: value.span().start,
-            item: value.get_ref(),
-        }
+        Value { report: self.report, path: self.path_of(key), at: value.span().start, item: value.get_ref() }
     }
 
     /// A key's value, if it is there.
@@ -85,10 +71,7 @@ impl<'d> Table<'d> {
     pub fn need(&self, key: &str, fix: &'static str) -> Option<Value<'d>> {
         let value = self.get(key);
         if value.is_none() {
-            self.refuse(
-                key,
-                Refusal::new("is missing", "it is required and has no default", fix),
-            );
+            self.refuse(key, Refusal::new("is missing", "it is required and has no default", fix));
         }
         value
     }
@@ -98,17 +81,13 @@ impl<'d> Table<'d> {
     pub fn entries(&self) -> Vec<(&'d str, Value<'d>)> {
         let mut entries: Vec<_> = self.map.iter().collect();
         entries.sort_by_key(|(key, _)| key.span().start);
-        entries
-            .into_iter()
-            .map(|(key, value)| (key.get_ref().as_ref(), self.value(key.get_ref(), value)))
-            .collect()
+        entries.into_iter().map(|(key, value)| (key.get_ref().as_ref(), self.value(key.get_ref(), value))).collect()
     }
 
     /// Where `key` stands inside one of the tables of this table, or inside their tables.
     #[must_use]
     pub fn place_inside(&self, key: &str) -> Option<Place> {
-        let tables =
-            |map: &'d DeTable<'d>| map.values().filter_map(|value| value.get_ref().as_table());
+        let tables = |map: &'d DeTable<'d>| map.values().filter_map(|value| value.get_ref().as_table());
         let mut inner = tables(self.map).chain(tables(self.map).flat_map(tables));
         let at = inner.find_map(|map| map.get_key_value(key).map(|(key, _)| key.span().start))?;
         Some(self.report.place(at))
@@ -126,8 +105,7 @@ impl<'d> Table<'d> {
         let at = self.map.get_key_value(key).map(|(key, _)| key.span().start);
         let path = self.path_of(key);
         let sentence = format!("{path} {}", refusal.what);
-        self.report
-            .note((at.or(self.at), &path), &sentence, refusal);
+        self.report.note((at.or(self.at), &path), &sentence, refusal);
     }
 }
 
@@ -152,8 +130,7 @@ impl<'d> Value<'d> {
 
     /// Notes a problem whose sentence is given whole.
     pub fn refuse_with(&self, sentence: &str, refusal: Refusal) {
-        self.report
-            .note((Some(self.at), &self.path), sentence, refusal);
+        self.report.note((Some(self.at), &self.path), sentence, refusal);
     }
 
     /// What it is, with its article.
@@ -204,39 +181,23 @@ impl<'d> Value<'d> {
     #[must_use]
     pub fn one_of<T: Copy>(&self, words: &[(&str, T)], why: &'static str) -> Option<T> {
         let text = self.text()?;
-        let found = words
-            .iter()
-            .find(|(word, _)| *word == text)
-            .map(|(_, value)| *value);
+        let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
         if found.is_none() {
-            let list: Vec<String> = words
-                .iter()
-                .map(|(word, _)| format!("\"{word}\""))
-                .collect();
-            self.refuse(Refusal::new(
-                format!("must be {}", list.join(" or ")),
-                why,
-                "write one of these words",
-            ));
+            let list: Vec<String> = words.iter().map(|(word, _)| format!("\"{word}\"")).collect();
+            self.refuse(Refusal::new(format!("must be {}", list.join(" or ")), why, "write one of these words"));
         }
         found
     }
 
     /// An integer in a range; anything else, booleans and strings included, is noted.
     #[must_use]
-    pub fn integer<T: TryFrom<i64>>(
-        &self,
-        range: RangeInclusive<i64>,
-        why: &'static str,
-    ) -> Option<T> {
+    pub fn integer<T: TryFrom<i64>>(&self, range: RangeInclusive<i64>, why: &'static str) -> Option<T> {
         let Some(integer) = self.item.as_integer() else {
             self.wrong_type("an integer", "write a whole number without quotes");
             return None;
         };
         let number = i64::from_str_radix(integer.as_str(), integer.radix()).ok();
-        let value = number
-            .filter(|number| range.contains(number))
-            .and_then(|number| T::try_from(number).ok());
+        let value = number.filter(|number| range.contains(number)).and_then(|number| T::try_from(number).ok());
         if value.is_none() {
             self.refuse(Refusal::new(
                 format!("must be between {} and {}", range.start(), range.end()),
@@ -259,10 +220,7 @@ impl<'d> Value<'d> {
             | DeValue::Datetime(_)
             | DeValue::Array(_)
             | DeValue::Table(_) => {
-                self.wrong_type(
-                    "a number",
-                    "write a decimal number without quotes, such as 1 or 0.5",
-                );
+                self.wrong_type("a number", "write a decimal number without quotes, such as 1 or 0.5");
                 None
             }
         }
@@ -295,12 +253,7 @@ impl<'d> Value<'d> {
     #[must_use]
     pub fn as_table(&self) -> Option<Table<'d>> {
         let map = self.item.as_table()?;
-        Some(Table {
-            report: self.report,
-            path: self.path.clone(),
-            at: Some(self.at),
-            map,
-        })
+        Some(Table { report: self.report, path: self.path.clone(), at: Some(self.at), map })
     }
 
     /// The members of an array; anything else is noted.
@@ -337,17 +290,9 @@ impl<'d> Value<'d> {
     #[must_use]
     pub fn table(&self) -> Option<Table<'d>> {
         let Some(map) = self.item.as_table() else {
-            self.wrong_type(
-                "a table",
-                "write it as a table: `[name]` with its keys below, or `{ … }`",
-            );
+            self.wrong_type("a table", "write it as a table: `[name]` with its keys below, or `{ … }`");
             return None;
         };
-        Some(Table {
-            report: self.report,
-            path: self.path.clone(),
-            at: Some(self.at),
-            map,
-        })
+        Some(Table { report: self.report, path: self.path.clone(), at: Some(self.at), map })
     }
 }

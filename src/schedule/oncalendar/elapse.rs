@@ -23,9 +23,7 @@ const SECOND_MICROSECONDS: i64 = 1_000_000;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ElapseError {
     /// The search reached its bound. No expression is known that does.
-    #[error(
-        "the next elapse of `{expression}` after {after} was not found within the search's bound"
-    )]
+    #[error("the next elapse of `{expression}` after {after} was not found within the search's bound")]
     Unsettled {
         /// The normal form of the expression.
         expression: String,
@@ -68,11 +66,7 @@ pub(super) fn next_after(
     let after_microsecond = floor_microsecond(after).max(-1);
     let mut from = after_microsecond;
     for _ in 0..MAX_SEARCHES {
-        let mut finder = Finder {
-            spec,
-            clock: WallClock::new(zone),
-            is_summer,
-        };
+        let mut finder = Finder { spec, clock: WallClock::new(zone), is_summer };
         from = match finder.search(from + 1) {
             Search::Never => return Ok(None),
             Search::Found(second, microsecond) => {
@@ -89,21 +83,14 @@ pub(super) fn next_after(
             },
         };
     }
-    Err(ElapseError::Unsettled {
-        expression: spec.to_string(),
-        after,
-    })
+    Err(ElapseError::Unsettled { expression: spec.to_string(), after })
 }
 
 /// The microsecond since the epoch that an instant lies in.
 fn floor_microsecond(instant: Timestamp) -> i64 {
     let microsecond = instant.as_microsecond();
     let is_below_zero = instant.subsec_nanosecond() % 1000 < 0;
-    if is_below_zero {
-        microsecond - 1
-    } else {
-        microsecond
-    }
+    if is_below_zero { microsecond - 1 } else { microsecond }
 }
 
 /// The last microsecond of a minute. Changes of the clock begin and end with whole ones.
@@ -127,10 +114,7 @@ impl Finder<'_> {
     /// moves on to the next value that does; if there is none, the part above goes on by one.
     /// Whenever that may have made a reading that does not exist, it starts over from the year.
     fn search(&mut self, from: i64) -> Search {
-        let (second, mut microsecond) = (
-            from.div_euclid(SECOND_MICROSECONDS),
-            from.rem_euclid(SECOND_MICROSECONDS),
-        );
+        let (second, mut microsecond) = (from.div_euclid(SECOND_MICROSECONDS), from.rem_euclid(SECOND_MICROSECONDS));
         let Some(mut wall) = self.clock.read(second) else {
             return Search::Never;
         };
@@ -169,9 +153,7 @@ impl Finder<'_> {
     fn settle(&mut self, part: usize, wall: &mut Wall, microsecond: &mut i64) -> Fit {
         let value = wall.parts[part];
         if part == SECOND {
-            let Some(next) =
-                self.next_value(part, value * SECOND_MICROSECONDS + *microsecond, wall)
-            else {
+            let Some(next) = self.next_value(part, value * SECOND_MICROSECONDS + *microsecond, wall) else {
                 return Fit::Outside;
             };
             wall.parts[part] = next / SECOND_MICROSECONDS;
@@ -198,11 +180,7 @@ impl Finder<'_> {
         }
         let is_from_end = part == DAY && spec.days_from_month_end;
         let candidates = spans.iter().filter_map(|span| {
-            let (start, stop) = if is_from_end {
-                self.from_month_end(span, wall)
-            } else {
-                ends(span)
-            };
+            let (start, stop) = if is_from_end { self.from_month_end(span, wall) } else { ends(span) };
             next_in_span(start, stop, i64::from(span.repeat), value)
         });
         candidates.min()
@@ -223,9 +201,7 @@ impl Finder<'_> {
         let mut day = *wall;
         day.parts[MONTH] += 1;
         day.parts[DAY] = 1 - nth;
-        self.clock
-            .resolve(&day)
-            .map_or(-1, |(_, day)| day.parts[DAY])
+        self.clock.resolve(&day).map_or(-1, |(_, day)| day.parts[DAY])
     }
 
     /// Says whether a reading exists.
@@ -236,8 +212,7 @@ impl Finder<'_> {
         let Some((_, mut reading)) = self.clock.resolve(wall) else {
             return Fit::Outside;
         };
-        let Some(part) = (YEAR..=SECOND).find(|part| reading.parts[*part] != wall.parts[*part])
-        else {
+        let Some(part) = (YEAR..=SECOND).find(|part| reading.parts[*part] != wall.parts[*part]) else {
             return Fit::Exact;
         };
         if reading.parts[part] < wall.parts[part] {
@@ -265,16 +240,11 @@ impl Finder<'_> {
     /// If it made no progress it circled in a gap that a change of the clock left, so the next
     /// search begins with that change.
     fn beyond(&mut self, from: i64, wall: &Wall) -> Option<i64> {
-        let reached = self
-            .clock
-            .resolve(wall)
-            .map_or(0, |(second, _)| second * SECOND_MICROSECONDS - 1);
+        let reached = self.clock.resolve(wall).map_or(0, |(second, _)| second * SECOND_MICROSECONDS - 1);
         if reached > from + PROGRESS_MICROSECONDS {
             return Some(reached);
         }
-        let change = self
-            .clock
-            .next_change(reached.max(from).div_euclid(SECOND_MICROSECONDS))?;
+        let change = self.clock.next_change(reached.max(from).div_euclid(SECOND_MICROSECONDS))?;
         Some(change * SECOND_MICROSECONDS - 1)
     }
 }

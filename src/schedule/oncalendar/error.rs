@@ -26,11 +26,7 @@ impl ParseError {
     /// characters is the end.
     #[must_use]
     pub fn character(&self) -> usize {
-        self.expression
-            .char_indices()
-            .take_while(|(at, _)| *at < self.byte)
-            .count()
-            + 1
+        self.expression.char_indices().take_while(|(at, _)| *at < self.byte).count() + 1
     }
 
     /// What is wrong there.
@@ -123,16 +119,12 @@ impl Problem {
             Self::TooLarge => "no field has numbers that large",
             Self::ZeroStep => "a step of 0 would match the same moment for ever",
             Self::TooMany { .. } => "longer lists slow every search down and are always a mistake",
-            Self::OutOfRange { .. } => {
-                "no such moment exists, or systemd's calendar does not reach it"
-            }
+            Self::OutOfRange { .. } => "no such moment exists, or systemd's calendar does not reach it",
             Self::NeverRepeats { .. } => {
                 "systemd refuses ranges and steps with a single value, since they are mistakes"
             }
             Self::Trailing => "a time ends with the seconds, and only a time zone may follow it",
-            Self::UnknownZone { .. } => {
-                "zones are names of the time zone database, in its letter case, or `UTC`"
-            }
+            Self::UnknownZone { .. } => "zones are names of the time zone database, in its letter case, or `UTC`",
         }
     }
 

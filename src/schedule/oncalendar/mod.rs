@@ -109,11 +109,7 @@ impl OnCalendar {
     ///
     /// # Errors
     /// [`ElapseError`] if the bounded search comes to no answer.
-    pub fn next_after(
-        &self,
-        after: Timestamp,
-        local: &TimeZone,
-    ) -> Result<Option<Timestamp>, ElapseError> {
+    pub fn next_after(&self, after: Timestamp, local: &TimeZone) -> Result<Option<Timestamp>, ElapseError> {
         elapse::next_after(self, after, local)
     }
 }

@@ -16,36 +16,11 @@ struct Field {
 
 /// Years, months, days, hours and minutes, in the order of [`OnCalendar::date_and_time`].
 const FIELDS: [Field; 5] = [
-    Field {
-        name: "years",
-        from: FIRST_YEAR,
-        to: LAST_YEAR,
-        width: 4,
-    },
-    Field {
-        name: "months",
-        from: 1,
-        to: 12,
-        width: 2,
-    },
-    Field {
-        name: "days",
-        from: 1,
-        to: 31,
-        width: 2,
-    },
-    Field {
-        name: "hours",
-        from: 0,
-        to: 23,
-        width: 2,
-    },
-    Field {
-        name: "minutes",
-        from: 0,
-        to: 59,
-        width: 2,
-    },
+    Field { name: "years", from: FIRST_YEAR, to: LAST_YEAR, width: 4 },
+    Field { name: "months", from: 1, to: 12, width: 2 },
+    Field { name: "days", from: 1, to: 31, width: 2 },
+    Field { name: "hours", from: 0, to: 23, width: 2 },
+    Field { name: "minutes", from: 0, to: 59, width: 2 },
 ];
 /// The place of the days among [`FIELDS`].
 const DAY: usize = 2;
@@ -72,11 +47,7 @@ pub(super) fn normalise(mut spec: OnCalendar) -> Result<OnCalendar, (usize, Prob
         year.start = whole_year(year.start);
         year.stop = year.stop.map(whole_year);
     }
-    for spans in spec
-        .date_and_time
-        .iter_mut()
-        .chain([&mut spec.microseconds])
-    {
+    for spans in spec.date_and_time.iter_mut().chain([&mut spec.microseconds]) {
         spans.iter_mut().for_each(trim);
         spans.sort_by_key(Span::key);
         spans.dedup_by_key(|span| span.key());
@@ -123,13 +94,8 @@ fn check(spec: &OnCalendar) -> Result<(), (usize, Problem)> {
         }
     }
     for span in &spec.microseconds {
-        check_span(span, (0, LAST_MICROSECOND), false).map_err(|fault| {
-            Fault {
-                limit: (0, 59),
-                ..fault
-            }
-            .named(span, "seconds")
-        })?;
+        check_span(span, (0, LAST_MICROSECOND), false)
+            .map_err(|fault| Fault { limit: (0, 59), ..fault }.named(span, "seconds"))?;
     }
     Ok(())
 }
@@ -157,10 +123,7 @@ fn check_span(span: &Span, limit: (i32, i32), is_from_end: bool) -> Result<(), F
     let within = limit.0..=limit.1;
     let (start, repeat) = (span.start, span.repeat);
     if !within.contains(&start) || span.stop.is_some_and(|stop| !within.contains(&stop)) {
-        return Err(Fault {
-            is_out_of_range: true,
-            limit,
-        });
+        return Err(Fault { is_out_of_range: true, limit });
     }
     let fits = repeat <= limit.1 - limit.0
         && match span.stop {
@@ -168,14 +131,7 @@ fn check_span(span: &Span, limit: (i32, i32), is_from_end: bool) -> Result<(), F
             None if is_from_end => start - repeat >= limit.0,
             None => start + repeat <= limit.1,
         };
-    if fits {
-        Ok(())
-    } else {
-        Err(Fault {
-            is_out_of_range: false,
-            limit,
-        })
-    }
+    if fits { Ok(()) } else { Err(Fault { is_out_of_range: false, limit }) }
 }
 
 impl Display for OnCalendar {
@@ -184,24 +140,13 @@ impl Display for OnCalendar {
             write_weekdays(f, self.weekdays)?;
             f.write_str(" ")?;
         }
-        let before = [
-            "",
-            "-",
-            if self.days_from_month_end { "~" } else { "-" },
-            " ",
-            ":",
-        ];
+        let before = ["", "-", if self.days_from_month_end { "~" } else { "-" }, " ", ":"];
         for ((field, spans), before) in FIELDS.iter().zip(&self.date_and_time).zip(before) {
             f.write_str(before)?;
             if spans.is_empty() {
                 f.write_str("*")?;
             } else {
-                write_spans(
-                    f,
-                    spans,
-                    |f, value| write!(f, "{value:0width$}", width = field.width),
-                    1,
-                )?;
+                write_spans(f, spans, |f, value| write!(f, "{value:0width$}", width = field.width), 1)?;
             }
         }
         f.write_str(":")?;

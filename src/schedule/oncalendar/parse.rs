@@ -33,11 +33,7 @@ pub(super) fn expression(text: &str, local: Option<&TimeZone>) -> Result<OnCalen
     let (body, zone) = zone::split(text, local);
     read(body, zone).map_err(|refusal| {
         let (byte, problem) = last_word(body).unwrap_or(refusal);
-        ParseError {
-            expression: text.to_owned(),
-            byte,
-            problem,
-        }
+        ParseError { expression: text.to_owned(), byte, problem }
     })
 }
 
@@ -46,12 +42,7 @@ fn last_word(body: &str) -> Option<Refusal> {
     let (rest, word) = body.rsplit_once(' ')?;
     let spec = read(rest, Zone::Local).ok()?;
     if word.starts_with(|first: char| first.is_ascii_alphabetic()) {
-        return Some((
-            rest.len() + 1,
-            Problem::UnknownZone {
-                zone: word.to_owned(),
-            },
-        ));
+        return Some((rest.len() + 1, Problem::UnknownZone { zone: word.to_owned() }));
     }
     let has_time = spec.date_and_time.iter().any(|spans| !spans.is_empty()) || rest.contains(':');
     (has_time && word.is_empty()).then_some((rest.len(), Problem::Trailing))
@@ -62,11 +53,7 @@ fn read(body: &str, zone: Zone) -> Result<OnCalendar, Refusal> {
         return Err((0, Problem::Empty));
     }
     if body.starts_with(' ') {
-        let problem = if body.trim_start().is_empty() {
-            Problem::Empty
-        } else {
-            Problem::LeadingBlank
-        };
+        let problem = if body.trim_start().is_empty() { Problem::Empty } else { Problem::LeadingBlank };
         return Err((0, problem));
     }
     let mut spec = OnCalendar {
@@ -77,10 +64,7 @@ fn read(body: &str, zone: Zone) -> Result<OnCalendar, Refusal> {
         zone,
     };
     if !shorthand(&mut spec, body) {
-        let mut reader = Reader {
-            text: body.as_bytes(),
-            at: 0,
-        };
+        let mut reader = Reader { text: body.as_bytes(), at: 0 };
         spec.weekdays = reader.weekdays()?;
         if reader.peek() == Some(b'@') {
             reader.epoch(&mut spec)?;
@@ -97,13 +81,7 @@ fn read(body: &str, zone: Zone) -> Result<OnCalendar, Refusal> {
 
 /// A list of single values.
 fn values<const N: usize>(list: [i32; N]) -> Vec<Span> {
-    list.map(|start| Span {
-        start,
-        stop: None,
-        repeat: 0,
-        at: 0,
-    })
-    .to_vec()
+    list.map(|start| Span { start, stop: None, repeat: 0, at: 0 }).to_vec()
 }
 
 /// Fills in a word such as `daily`, in any letter case; says whether the text is one.
@@ -116,19 +94,13 @@ fn shorthand(spec: &mut OnCalendar, body: &str) -> bool {
         }
         "monthly" => (vec![], values([1])),
         "quarterly" => (values([1, 4, 7, 10]), values([1])),
-        "biannually" | "bi-annually" | "semiannually" | "semi-annually" => {
-            (values([1, 7]), values([1]))
-        }
+        "biannually" | "bi-annually" | "semiannually" | "semi-annually" => (values([1, 7]), values([1])),
         // The second spelling is an old mistake that is still understood.
         "annually" | "anually" | "yearly" => (values([1]), values([1])),
         _ => return false,
     };
     let is = |word: &str| body.eq_ignore_ascii_case(word);
-    let hours = if is("minutely") || is("hourly") {
-        vec![]
-    } else {
-        values([0])
-    };
+    let hours = if is("minutely") || is("hourly") { vec![] } else { values([0]) };
     let minutes = if is("minutely") { vec![] } else { values([0]) };
     spec.date_and_time = [vec![], months, days, hours, minutes];
     spec.microseconds = values([0]);
@@ -174,16 +146,10 @@ impl Reader<'_> {
 
     /// The weekday that starts here and the length of its name.
     fn weekday(&self) -> Option<(usize, usize)> {
-        let starts = |name: &str| {
-            self.rest()
-                .get(..name.len())
-                .is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes()))
-        };
+        let starts =
+            |name: &str| self.rest().get(..name.len()).is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes()));
         let find = |(day, (long, short)): (usize, &(&str, &str))| {
-            [long, short]
-                .into_iter()
-                .find(|name| starts(name))
-                .map(|name| (day, name.len()))
+            [long, short].into_iter().find(|name| starts(name)).map(|name| (day, name.len()))
         };
         WEEKDAYS.iter().enumerate().find_map(find)
     }
@@ -223,11 +189,7 @@ impl Reader<'_> {
                 return Ok(bits);
             }
         }
-        if bits == 0 {
-            Ok(0)
-        } else {
-            self.expected("a weekday")
-        }
+        if bits == 0 { Ok(0) } else { self.expected("a weekday") }
     }
 
     fn take_dots(&mut self) -> bool {
@@ -240,10 +202,7 @@ impl Reader<'_> {
     fn epoch(&mut self, spec: &mut OnCalendar) -> Result<(), Refusal> {
         let at = self.at;
         self.at += 1;
-        while self
-            .peek()
-            .is_some_and(|byte| byte == b' ' || (b'\t'..=b'\r').contains(&byte))
-        {
+        while self.peek().is_some_and(|byte| byte == b' ' || (b'\t'..=b'\r').contains(&byte)) {
             self.at += 1;
         }
         // As strtoul(3) reads it: a sign is taken, and a negative number wraps around.
@@ -255,27 +214,14 @@ impl Reader<'_> {
         let Some(number) = number else {
             return Err((at, Problem::TooLarge));
         };
-        let second = if is_negative {
-            number.wrapping_neg()
-        } else {
-            number
-        };
-        let second = i64::try_from(second)
-            .ok()
-            .filter(|second| *second <= MAX_EPOCH_SECOND);
+        let second = if is_negative { number.wrapping_neg() } else { number };
+        let second = i64::try_from(second).ok().filter(|second| *second <= MAX_EPOCH_SECOND);
         let moment = second.and_then(|second| Timestamp::from_second(second).ok());
         let Some(moment) = moment else {
             return Err((at, Problem::TooLarge));
         };
         let moment = Offset::UTC.to_datetime(moment);
-        let value = |start: i32| {
-            vec![Span {
-                start,
-                stop: None,
-                repeat: 0,
-                at,
-            }]
-        };
+        let value = |start: i32| vec![Span { start, stop: None, repeat: 0, at }];
         spec.date_and_time = [
             value(i32::from(moment.year())),
             value(i32::from(moment.month())),
@@ -325,11 +271,7 @@ impl Reader<'_> {
         if self.take(b'~') {
             return Ok(true);
         }
-        if self.take(b'-') {
-            Ok(false)
-        } else {
-            self.expected("`-`, `~` or `:`")
-        }
+        if self.take(b'-') { Ok(false) } else { self.expected("`-`, `~` or `:`") }
     }
 
     /// Reads `HOUR:MINUTE[:SECOND]`; nothing at all is midnight.
@@ -358,17 +300,8 @@ impl Reader<'_> {
     fn chain(&mut self, unit: i32) -> Result<Vec<Span>, Refusal> {
         let at = self.at;
         if self.take(b'*') {
-            let every_second = Span {
-                start: 0,
-                stop: None,
-                repeat: SECOND,
-                at,
-            };
-            return Ok(if unit == SECOND {
-                vec![every_second]
-            } else {
-                vec![]
-            });
+            let every_second = Span { start: 0, stop: None, repeat: SECOND, at };
+            return Ok(if unit == SECOND { vec![every_second] } else { vec![] });
         }
         let mut spans = Vec::new();
         loop {
@@ -386,12 +319,7 @@ impl Reader<'_> {
     fn span(&mut self, unit: i32) -> Result<Span, Refusal> {
         let at = self.at;
         let start = self.number(unit, NUMBER)?;
-        let mut span = Span {
-            start,
-            stop: None,
-            repeat: 0,
-            at,
-        };
+        let mut span = Span { start, stop: None, repeat: 0, at };
         if self.take_dots() {
             span.stop = Some(self.number(unit, "the end of the range")?);
             span.repeat = unit;
@@ -406,14 +334,7 @@ impl Reader<'_> {
             && start.checked_add(SECOND).is_none_or(|second| second > stop)
         {
             // Below one second only a written step says what a range holds.
-            return Err((
-                at,
-                Problem::NeverRepeats {
-                    field: "seconds",
-                    from: 0,
-                    to: 59,
-                },
-            ));
+            return Err((at, Problem::NeverRepeats { field: "seconds", from: 0, to: 59 }));
         }
         match self.peek() {
             None | Some(b' ' | b',' | b'-' | b'~' | b':') => Ok(span),

@@ -46,10 +46,7 @@ impl Wall {
             i64::from(reading.minute()),
             i64::from(reading.second()),
         ];
-        Some(Self {
-            parts,
-            is_summer: Some(is_summer),
-        })
+        Some(Self { parts, is_summer: Some(is_summer) })
     }
 
     /// Sets every part below `part` to its least value.
@@ -96,10 +93,7 @@ pub(in crate::schedule) struct WallClock<'z> {
 
 impl<'z> WallClock<'z> {
     pub(in crate::schedule) const fn new(zone: Option<&'z TimeZone>) -> Self {
-        Self {
-            zone,
-            correction: 0,
-        }
+        Self { zone, correction: 0 }
     }
 
     /// What the clock shows, `second` seconds since the epoch.
@@ -108,10 +102,7 @@ impl<'z> WallClock<'z> {
             return Wall::of_utc(second, false);
         };
         let info = zone.to_offset_info(Timestamp::from_second(second).ok()?);
-        Wall::of_utc(
-            second + i64::from(info.offset().seconds()),
-            info.dst().is_dst(),
-        )
+        Wall::of_utc(second + i64::from(info.offset().seconds()), info.dst().is_dst())
     }
 
     /// The instant of a reading, in seconds since the epoch, and the reading in its usual range.
@@ -131,10 +122,7 @@ impl<'z> WallClock<'z> {
     /// When the clock is next changed after `second`, in seconds since the epoch.
     pub(in crate::schedule) fn next_change(&self, second: i64) -> Option<i64> {
         let after = Timestamp::from_second(second).ok()?;
-        self.zone?
-            .following(after)
-            .next()
-            .map(|change| change.timestamp().as_second())
+        self.zone?.following(after).next().map(|change| change.timestamp().as_second())
     }
 
     /// Corrects a guess until the clock shows what is wanted, or until that is known to be skipped.
@@ -148,21 +136,13 @@ impl<'z> WallClock<'z> {
             let shows_summer = reading.is_summer == Some(true);
             if error == 0 {
                 let is_other = is_summer.is_some_and(|meant| meant != shows_summer);
-                let neighbour = if is_other {
-                    self.neighbour(guess, wanted, is_summer)
-                } else {
-                    None
-                };
+                let neighbour = if is_other { self.neighbour(guess, wanted, is_summer) } else { None };
                 return neighbour.or(Some((guess, reading)));
             }
             // Back and forth between two answers: the reading was skipped. Of the two the one
             // is taken that differs from what was meant, or else the one in summer time.
             let is_swinging = guess == before_last && guess != last;
-            if is_swinging
-                && is_summer.map_or(last_was_summer <= shows_summer, |meant| {
-                    meant != shows_summer
-                })
-            {
+            if is_swinging && is_summer.map_or(last_was_summer <= shows_summer, |meant| meant != shows_summer) {
                 return Some((guess, reading));
             }
             (before_last, last, guess) = (last, guess, guess + error);

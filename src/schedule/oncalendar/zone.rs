@@ -18,10 +18,7 @@ pub(in crate::schedule) enum Zone {
     /// A name of the time zone database.
     Named { name: String, zone: TimeZone },
     /// The local one, at only one of its two kinds of time.
-    Abbreviated {
-        abbreviation: String,
-        is_summer: bool,
-    },
+    Abbreviated { abbreviation: String, is_summer: bool },
 }
 
 /// Splits the zone off the end of an expression.
@@ -32,26 +29,14 @@ pub(in crate::schedule) fn split<'t>(text: &'t str, local: Option<&TimeZone>) ->
     if let Some([winter, summer]) = local.map(abbreviations) {
         for (abbreviation, is_summer) in [(winter, false), (summer, true)] {
             if let Some(rest) = strip_word(text, &abbreviation) {
-                return (
-                    rest,
-                    Zone::Abbreviated {
-                        abbreviation,
-                        is_summer,
-                    },
-                );
+                return (rest, Zone::Abbreviated { abbreviation, is_summer });
             }
         }
     }
     if let Some((rest, name)) = text.rsplit_once(' ')
         && let Some(zone) = named(name)
     {
-        return (
-            rest,
-            Zone::Named {
-                name: name.to_owned(),
-                zone,
-            },
-        );
+        return (rest, Zone::Named { name: name.to_owned(), zone });
     }
     (text, Zone::Local)
 }

@@ -21,19 +21,12 @@ fn row(expression: &str) -> [String; 5] {
 
 #[test]
 fn every_row_of_the_corpus_is_answered_as_systemd_answers_it() {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/testdata/schedule/oncalendar.tsv"
-    );
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/schedule/oncalendar.tsv");
     let table = std::fs::read_to_string(path).unwrap();
     let mut rows = 0;
     for line in table.lines().skip(1) {
         let mut columns = line.split('\t');
-        let expression = columns
-            .next()
-            .unwrap()
-            .replace("\\t", "\t")
-            .replace("\\\\", "\\");
+        let expression = columns.next().unwrap().replace("\\t", "\t").replace("\\\\", "\\");
         let expected: Vec<&str> = columns.collect();
         assert_eq!(row(&expression).as_slice(), expected, "`{expression}`");
         rows += 1;

@@ -77,10 +77,7 @@ fn weekdays() -> BoxedStrategy<String> {
         3 => select(DAYS).prop_map(str::to_owned),
         2 => (select(DAYS), select(&["..", "-", "..", "."][..]), select(DAYS)).prop_map(|(a, dots, b)| format!("{a}{dots}{b}")),
     ];
-    text(
-        (vec(element, 1..4), select(&["", "", "", ",", " "][..]))
-            .prop_map(|(days, end)| days.join(",") + end),
-    )
+    text((vec(element, 1..4), select(&["", "", "", ",", " "][..])).prop_map(|(days, end)| days.join(",") + end))
 }
 
 /// A number around a field's range, with or without a leading zero.
@@ -130,8 +127,7 @@ fn year() -> BoxedStrategy<String> {
 fn date() -> BoxedStrategy<String> {
     let mark = select(&["-", "-", "-", "~"][..]);
     text(prop_oneof![
-        (year(), field(1, 12), mark.clone(), field(1, 31))
-            .prop_map(|(y, m, mark, d)| format!("{y}-{m}{mark}{d}")),
+        (year(), field(1, 12), mark.clone(), field(1, 31)).prop_map(|(y, m, mark, d)| format!("{y}-{m}{mark}{d}")),
         (field(1, 12), mark.clone(), field(1, 31)).prop_map(|(m, mark, d)| format!("{m}{mark}{d}")),
         (mark, field(1, 28)).prop_map(|(mark, d)| format!("*-*{mark}{d}")),
         Just("*-03,04,09,10,11-*".to_owned()),
@@ -158,42 +154,29 @@ pub(super) fn expression() -> BoxedStrategy<String> {
     );
     let composed = parts.prop_map(|(days, date, time, zone, blank)| {
         let zone = zone.map(str::to_owned);
-        [days, date, time, zone]
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-            .join(blank)
+        [days, date, time, zone].into_iter().flatten().collect::<Vec<_>>().join(blank)
     });
     let shorthand = (select(SHORTHANDS), proptest::option::of(select(ZONES)))
         .prop_map(|(word, zone)| zone.map_or(word.to_owned(), |zone| format!("{word} {zone}")));
-    let epoch = (
-        select(&["@", "@ ", "@+", "@-", "Mon @"][..]),
-        prop_oneof![0_u64..7_300_000_000, any::<u64>()],
-    )
+    let epoch = (select(&["@", "@ ", "@+", "@-", "Mon @"][..]), prop_oneof![0_u64..7_300_000_000, any::<u64>()])
         .prop_map(|(sign, second)| format!("{sign}{second}"));
     text(prop_oneof![20 => composed, 1 => shorthand, 1 => epoch])
 }
 
 /// An expression with a few characters put in, taken out or replaced.
 pub(super) fn mutated() -> BoxedStrategy<String> {
-    let edit = (
-        any::<prop::sample::Index>(),
-        0..3_u8,
-        select(b"*-~:.,/@ 0123456789+MonUTCzZ\tae_".as_slice()),
-    );
-    text(
-        (expression(), vec(edit, 0..4)).prop_map(|(expression, edits)| {
-            let mut bytes = expression.into_bytes();
-            for (place, kind, byte) in edits {
-                let at = place.index(bytes.len() + 1);
-                match kind {
-                    0 => bytes.insert(at, byte),
-                    1 if at < bytes.len() => bytes[at] = byte,
-                    _ if at < bytes.len() => drop(bytes.remove(at)),
-                    _ => {}
-                }
+    let edit = (any::<prop::sample::Index>(), 0..3_u8, select(b"*-~:.,/@ 0123456789+MonUTCzZ\tae_".as_slice()));
+    text((expression(), vec(edit, 0..4)).prop_map(|(expression, edits)| {
+        let mut bytes = expression.into_bytes();
+        for (place, kind, byte) in edits {
+            let at = place.index(bytes.len() + 1);
+            match kind {
+                0 => bytes.insert(at, byte),
+                1 if at < bytes.len() => bytes[at] = byte,
+                _ if at < bytes.len() => drop(bytes.remove(at)),
+                _ => {}
             }
-            String::from_utf8(bytes).unwrap()
-        }),
-    )
+        }
+        String::from_utf8(bytes).unwrap()
+    }))
 }

@@ -40,57 +40,15 @@ fn a_refusal_says_where_it_goes_wrong_and_why() {
         ("daily ", 5, Problem::Trailing),
         ("Fri..Mon 01:00", 5, Problem::WeekdayRange),
         ("Mond", 3, Problem::WeekdayEnd),
-        (
-            "daily CEST",
-            6,
-            Problem::UnknownZone {
-                zone: "CEST".to_owned(),
-            },
-        ),
-        (
-            "04:00 Mars/Olympus",
-            6,
-            Problem::UnknownZone {
-                zone: "Mars/Olympus".to_owned(),
-            },
-        ),
-        (
-            "*-13-01",
-            2,
-            Problem::OutOfRange {
-                field: "months",
-                from: 1,
-                to: 12,
-            },
-        ),
-        (
-            "23:59:60",
-            6,
-            Problem::OutOfRange {
-                field: "seconds",
-                from: 0,
-                to: 59,
-            },
-        ),
+        ("daily CEST", 6, Problem::UnknownZone { zone: "CEST".to_owned() }),
+        ("04:00 Mars/Olympus", 6, Problem::UnknownZone { zone: "Mars/Olympus".to_owned() }),
+        ("*-13-01", 2, Problem::OutOfRange { field: "months", from: 1, to: 12 }),
+        ("23:59:60", 6, Problem::OutOfRange { field: "seconds", from: 0, to: 59 }),
         ("*:0/0", 4, Problem::ZeroStep),
-        (
-            "5..3:00",
-            0,
-            Problem::NeverRepeats {
-                field: "hours",
-                from: 0,
-                to: 23,
-            },
-        ),
+        ("5..3:00", 0, Problem::NeverRepeats { field: "hours", from: 0, to: 23 }),
         ("99999999999:00", 0, Problem::TooLarge),
         ("2026~01-01", 7, Problem::MonthEnd),
-        (
-            "1:2:3:4",
-            5,
-            Problem::Expected {
-                expected: "the end of the seconds",
-            },
-        ),
+        ("1:2:3:4", 5, Problem::Expected { expected: "the end of the seconds" }),
     ];
     for (text, byte, problem) in refused {
         let error = OnCalendar::parse(text).unwrap_err();
@@ -126,26 +84,11 @@ fn the_second_pass_of_an_hour_never_gives_an_earlier_instant() {
 fn where_systemd_gives_up_in_a_gap_the_search_goes_on_behind_it() {
     let chatham = OnCalendar::parse("02:50 Pacific/Chatham").unwrap();
     let found = elapses(&chatham, instant("2026-09-25T14:30:00Z"), &TimeZone::UTC, 2);
-    assert_eq!(
-        found,
-        [
-            instant("2026-09-27T13:05:00Z"),
-            instant("2026-09-28T13:05:00Z")
-        ]
-    );
+    assert_eq!(found, [instant("2026-09-27T13:05:00Z"), instant("2026-09-28T13:05:00Z")]);
     let once = OnCalendar::parse("2026-09-27 02:50 Pacific/Chatham").unwrap();
-    assert_eq!(
-        once.next_after(instant("2026-03-01T00:00:00Z"), &TimeZone::UTC)
-            .unwrap(),
-        None
-    );
+    assert_eq!(once.next_after(instant("2026-03-01T00:00:00Z"), &TimeZone::UTC).unwrap(), None);
     let impossible = OnCalendar::parse("*-02,04,06,09,11-31").unwrap();
-    assert_eq!(
-        impossible
-            .next_after(instant("2026-03-01T00:00:00Z"), &TimeZone::UTC)
-            .unwrap(),
-        None
-    );
+    assert_eq!(impossible.next_after(instant("2026-03-01T00:00:00Z"), &TimeZone::UTC).unwrap(), None);
 }
 
 #[test]
@@ -153,34 +96,15 @@ fn instants_before_the_epoch_and_after_the_last_year_are_answered() {
     let daily = OnCalendar::parse("daily").unwrap();
     let first = daily.next_after(Timestamp::MIN, &TimeZone::UTC).unwrap();
     assert_eq!(first, Some(Timestamp::UNIX_EPOCH));
-    assert_eq!(
-        daily.next_after(Timestamp::MAX, &TimeZone::UTC).unwrap(),
-        None
-    );
-    assert_eq!(
-        daily
-            .next_after(instant("2199-12-31T00:00:00Z"), &TimeZone::UTC)
-            .unwrap(),
-        None
-    );
+    assert_eq!(daily.next_after(Timestamp::MAX, &TimeZone::UTC).unwrap(), None);
+    assert_eq!(daily.next_after(instant("2199-12-31T00:00:00Z"), &TimeZone::UTC).unwrap(), None);
 }
 
 #[test]
 fn fractions_elapse_to_the_microsecond() {
     let spec = OnCalendar::parse("*:*:0/0.4").unwrap();
-    let found = elapses(
-        &spec,
-        instant("2026-03-01T00:00:00.4000001Z"),
-        &TimeZone::UTC,
-        2,
-    );
-    assert_eq!(
-        found,
-        [
-            instant("2026-03-01T00:00:00.8Z"),
-            instant("2026-03-01T00:00:01.2Z")
-        ]
-    );
+    let found = elapses(&spec, instant("2026-03-01T00:00:00.4000001Z"), &TimeZone::UTC, 2);
+    assert_eq!(found, [instant("2026-03-01T00:00:00.8Z"), instant("2026-03-01T00:00:01.2Z")]);
 }
 
 proptest! {

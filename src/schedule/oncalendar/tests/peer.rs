@@ -55,28 +55,17 @@ fn ours(expression: &str, local: &str, base: Timestamp) -> Answer {
         let Some(found) = spec.next_after(after, &local).unwrap() else {
             break;
         };
-        assert!(
-            found > after,
-            "`{expression}`: {found} is not after {after}"
-        );
+        assert!(found > after, "`{expression}`: {found} is not after {after}");
         next.push(found.strftime("%a %Y-%m-%d %H:%M:%S UTC").to_string());
         after = found;
     }
-    Answer::Accepted {
-        normal: spec.to_string(),
-        next,
-    }
+    Answer::Accepted { normal: spec.to_string(), next }
 }
 
 /// Asks the tool about a batch; `None` if it is not installed.
 fn theirs(expressions: &[String], local: &str, base: &str) -> Option<Vec<Answer>> {
     let output = Command::new("systemd-analyze")
-        .args([
-            "calendar",
-            &format!("--iterations={ITERATIONS}"),
-            &format!("--base-time={base}"),
-            "--",
-        ])
+        .args(["calendar", &format!("--iterations={ITERATIONS}"), &format!("--base-time={base}"), "--"])
         .args(expressions)
         .env("TZ", local)
         .env("LC_ALL", "C")
@@ -85,10 +74,7 @@ fn theirs(expressions: &[String], local: &str, base: &str) -> Option<Vec<Answer>
     let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
     let unanswered: HashSet<&str> = complaints
         .lines()
-        .filter_map(|line| {
-            line.strip_prefix("Failed to determine next elapse for '")?
-                .rsplit_once("': ")
-        })
+        .filter_map(|line| line.strip_prefix("Failed to determine next elapse for '")?.rsplit_once("': "))
         .map(|(expression, _)| expression)
         .collect();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -102,11 +88,7 @@ fn theirs(expressions: &[String], local: &str, base: &str) -> Option<Vec<Answer>
     }
     blocks.resize(blocks.len().max(expressions.len()), Vec::new());
     let answer = |(expression, lines): (&String, &Vec<&str>)| {
-        if unanswered.contains(expression.as_str()) {
-            Answer::NoAnswer
-        } else {
-            read(lines)
-        }
+        if unanswered.contains(expression.as_str()) { Answer::NoAnswer } else { read(lines) }
     };
     assert_eq!(blocks.len(), expressions.len(), "{text}");
     Some(expressions.iter().zip(&blocks).map(answer).collect())
@@ -117,10 +99,7 @@ fn read(lines: &[&str]) -> Answer {
     let values = |names: &[&str]| -> Vec<String> {
         let value = |line: &&str| {
             let (name, value) = line.split_once(": ")?;
-            names
-                .iter()
-                .any(|wanted| name.starts_with(wanted))
-                .then(|| value.to_owned())
+            names.iter().any(|wanted| name.starts_with(wanted)).then(|| value.to_owned())
         };
         lines.iter().filter_map(value).collect()
     };
@@ -129,10 +108,7 @@ fn read(lines: &[&str]) -> Answer {
     };
     let mut next = values(&["(in UTC)"]);
     if next.is_empty() {
-        next = values(&["Next elapse", "Iter. #"])
-            .into_iter()
-            .filter(|next| next != "never")
-            .collect();
+        next = values(&["Next elapse", "Iter. #"]).into_iter().filter(|next| next != "never").collect();
     }
     Answer::Accepted { normal, next }
 }
@@ -143,8 +119,7 @@ fn setting(name: &str) -> Option<u64> {
 
 #[test]
 fn normal_forms_and_elapses_are_those_of_the_real_tool_where_it_is_installed() {
-    let cases =
-        setting("TRUEUP_CALENDAR_CASES").map_or(DEFAULT_CASES, |cases| cases.try_into().unwrap());
+    let cases = setting("TRUEUP_CALENDAR_CASES").map_or(DEFAULT_CASES, |cases| cases.try_into().unwrap());
     let mut seed = [7; 32];
     seed[..8].copy_from_slice(&setting("TRUEUP_CALENDAR_SEED").unwrap_or(0).to_le_bytes());
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
@@ -156,37 +131,24 @@ fn normal_forms_and_elapses_are_those_of_the_real_tool_where_it_is_installed() {
         if asked >= cases {
             break;
         }
-        let batch: Vec<String> = (0..BATCH.min(cases.div_ceil(SETTINGS.len())))
-            .map(|_| sample())
-            .collect();
+        let batch: Vec<String> = (0..BATCH.min(cases.div_ceil(SETTINGS.len()))).map(|_| sample()).collect();
         asked += batch.len();
         let Some(answers) = theirs(&batch, local, base) else {
             println!("nothing compared: `systemd-analyze` is not installed (package systemd)");
             return;
         };
-        let instant =
-            crate::schedule::parse_instant(base, Timestamp::UNIX_EPOCH, &zone("UTC")).unwrap();
+        let instant = crate::schedule::parse_instant(base, Timestamp::UNIX_EPOCH, &zone("UTC")).unwrap();
         for (expression, theirs) in batch.iter().zip(answers) {
             let ours = ours(expression, local, instant);
             accepted += usize::from(matches!(theirs, Answer::Accepted { .. }));
             let is_comparable = theirs != Answer::NoAnswer || ours == Answer::Refused;
             if is_comparable && ours != theirs {
-                differences.push(format!(
-                    "TZ={local} --base-time='{base}' '{expression}'\n  {ours:?}\n  {theirs:?}"
-                ));
+                differences.push(format!("TZ={local} --base-time='{base}' '{expression}'\n  {ours:?}\n  {theirs:?}"));
             }
         }
     }
     println!("{asked} compared, {accepted} of them accepted");
-    assert!(
-        accepted > asked / 4,
-        "too few expressions are well formed: {accepted} of {asked}"
-    );
+    assert!(accepted > asked / 4, "too few expressions are well formed: {accepted} of {asked}");
     let shown = differences.len().min(20);
-    assert!(
-        differences.is_empty(),
-        "{} differ:\n{}",
-        differences.len(),
-        differences[..shown].join("\n")
-    );
+    assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), differences[..shown].join("\n"));
 }
