@@ -1,1 +1,412 @@
-//! (to be written)
+//! Wiring: the one place that names concrete adapters, and sets up tracing.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::SystemClock;
+use crate::config::host::{self, HostConfig};
+use crate::edge::caddy::{AdminAddress, CaddyEdge, CaddySettings};
+use crate::image::engine::EngineImages;
+use crate::model::policy::Repository;
+use crate::model::{Secret, TargetName};
+use crate::probe::http::HttpProbeClient;
+use crate::reconcile::ports::{Catalog, EdgeTls, Ports, PublicChecks, Settings};
+use crate::reconcile::progress::Teller;
+use crate::reconcile::queue::Wake;
+use crate::reconcile::worker::{Workers, chain};
+use crate::server::api::{Api, router};
+use crate::server::socket::{self, Peer, SocketError};
+use crate::source::git::{GitSettings, GitSource, Token};
+use crate::source::github::{CALL_DEADLINE, GithubChecks, GithubSettings};
+use crate::store::sqlite::SqliteStore;
+use crate::store::{Store, StoreError};
+use crate::target::docker::{DockerConfig, DockerTarget};
+use crate::trigger::config_dir::{self, LoadedConfig};
+use crate::trigger::watch::{Notice, Pace, Place};
+
+/// How long running steps may take to reach a safe point when the daemon stops.
+const STOP_PATIENCE: Duration = Duration::from_secs(20);
+
+/// The wait before the engine's events are asked for again.
+const EVENTS_RETRY: Duration = Duration::from_secs(5);
+
+/// Why the daemon does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    /// `huta.toml` is broken.
+    #[error("the host file is refused: {problems}")]
+    Config {
+        /// All that is wrong with it.
+        problems: String,
+    },
+    /// A file with a secret cannot be read.
+    #[error("`{path}` cannot be read: {source}")]
+    SecretFile {
+        /// The file.
+        path: String,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// The store cannot be opened.
+    #[error("the store cannot be opened")]
+    Store(#[from] StoreError),
+    /// The mirrors or GitHub's client cannot be set up.
+    #[error("{reason}")]
+    Source {
+        /// Why.
+        reason: crate::model::Reason,
+    },
+    /// `[edge] admin` is no address.
+    #[error("`[edge] admin` is refused: {0}")]
+    Admin(String),
+    /// The socket cannot be listened on.
+    #[error("nobody could ask this daemon")]
+    Socket(#[from] SocketError),
+    /// The system refuses something that every daemon needs.
+    #[error("{what} failed")]
+    System {
+        /// What.
+        what: &'static str,
+        /// The system's error.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+impl AppError {
+    /// What to do, in one sentence.
+    #[must_use]
+    pub fn fix(&self) -> &'static str {
+        match self {
+            Self::Config { .. } => "`trueup check host FILE` shows each place; the daemon starts with a good file only",
+            Self::SecretFile { .. } => "make the file readable for the daemon's user alone, or take the key out",
+            Self::Store(_) => "check that no other daemon runs and that the disk of the state directory has room",
+            Self::Source { .. } => "check the state directory and `[github]` in huta.toml",
+            Self::Admin(_) => "write `http://127.0.0.1:2019` or `unix//run/caddy/admin.sock`",
+            Self::Socket(_) => "look at who holds the path, or set another `[server] socket`",
+            Self::System { .. } => "look at the limits of this process (files, memory, threads)",
+        }
+    }
+}
+
+/// Runs the daemon until SIGTERM or SIGINT.
+///
+/// # Errors
+/// [`AppError`] when it cannot start.
+pub fn serve(config: &Path, is_json: bool) -> Result<(), AppError> {
+    start_tracing(is_json);
+    // One TLS provider for every client of the process; a second call only finds the first.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|source| AppError::System { what: "starting the event loop", source })?;
+    let result = runtime.block_on(run(config));
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    result
+}
+
+/// Opens the store for reading alone (ruling 27).
+///
+/// # Errors
+/// [`StoreError`] when there is none, or it cannot be read.
+pub async fn open_offline(state_dir: &Path) -> Result<Arc<dyn Store>, StoreError> {
+    Ok(Arc::new(SqliteStore::open_read_only(state_dir).await?))
+}
+
+fn start_tracing(is_json: bool) {
+    use std::io::IsTerminal as _;
+    let filter = tracing_subscriber::EnvFilter::try_from_env("TRUEUP_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_target(false)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr);
+    // A second subscriber in one process (tests) is no harm.
+    let started = if is_json { builder.json().try_init() } else { builder.try_init() };
+    drop(started);
+}
+
+async fn run(config: &Path) -> Result<(), AppError> {
+    let loaded = config_dir::load(config);
+    let host = host_of(&loaded)?;
+    report(&loaded);
+    let (catalog, catalogs) = watch::channel(Arc::new(Catalog { projects: loaded.projects.clone() }));
+    let ports = ports(&host, catalogs).await?;
+    let workers = Arc::new(Workers::new(ports.clone()));
+    let listener = socket::listen(Path::new(&host.server.socket)).await?;
+    let config_watch = Configuration { dir: config.to_owned(), catalog, workers: Arc::clone(&workers) };
+    config_watch.remember().await;
+    workers.wake_all(Wake::CONFIG);
+    workers.wake_unfinished().await;
+    let tasks = [
+        tokio::spawn(config_watch.follow()),
+        tokio::spawn(follow_repositories(Arc::clone(&workers))),
+        tokio::spawn(follow_engine(PathBuf::from(&host.docker.socket), Arc::clone(&workers))),
+    ];
+    tracing::info!(socket = %host.server.socket, targets = workers.count(), "trueup serves");
+    let app = router(Api { workers: Arc::clone(&workers) }).into_make_service_with_connect_info::<Peer>();
+    let served = axum::serve(listener, app);
+    tokio::select! {
+        result = served => result.map_err(|source| AppError::System { what: "serving the socket", source })?,
+        () = stop_signal() => {}
+    }
+    tracing::info!("stopping; sites keep serving, unfinished releases go on at the next start");
+    for task in tasks {
+        task.abort();
+    }
+    workers.stop(STOP_PATIENCE).await;
+    drop(std::fs::remove_file(&host.server.socket));
+    Ok(())
+}
+
+/// The host file must be good at a start; a missing one means the defaults.
+fn host_of(loaded: &LoadedConfig) -> Result<HostConfig, AppError> {
+    match &loaded.host {
+        Some(host) => Ok(host.clone()),
+        None => {
+            let problems = loaded.problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+            Err(AppError::Config { problems })
+        }
+    }
+}
+
+fn report(loaded: &LoadedConfig) {
+    for problems in &loaded.problems {
+        for problem in &problems.list {
+            let line = problem.place.map_or(0, |place| place.line);
+            tracing::error!(file = %problems.file, line, key = %problem.key, fix = %problem.fix, "{}", problem.message);
+        }
+    }
+}
+
+async fn stop_signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}
+
+async fn ports(host: &HostConfig, catalog: watch::Receiver<Arc<Catalog>>) -> Result<Ports, AppError> {
+    let state_dir = PathBuf::from(&host.platform.state_dir);
+    let store = SqliteStore::open(&state_dir).await?;
+    let instance = instance(&state_dir, &store).await?;
+    let token = host.github.token_file.as_deref().map(secret_file).transpose()?;
+    let refused = |reason| AppError::Source { reason };
+    let identity_files: std::collections::BTreeMap<Repository, PathBuf> = std::collections::BTreeMap::new();
+    let source = GitSource::open(GitSettings {
+        state_dir: state_dir.clone(),
+        git_url: host.github.git_url.clone(),
+        token: token.clone().map(Token::fixed),
+        identity_files,
+    })
+    .map_err(|error| refused(error.reason))?;
+    let github = GithubSettings {
+        api_url: host.github.api_url.clone(),
+        call_deadline: CALL_DEADLINE,
+        now: Arc::new(crate::clock::now),
+    };
+    let checks = GithubChecks::new(github, token).map_err(|error| refused(error.reason))?;
+    let docker = DockerConfig {
+        socket: PathBuf::from(&host.docker.socket),
+        state_dir: state_dir.clone(),
+        instance: instance.clone(),
+    };
+    let edge = CaddyEdge::new(CaddySettings {
+        admin: admin_address(&host.edge.admin)?,
+        sites: PathBuf::from(&host.edge.sites),
+        caddyfile: PathBuf::from(&host.edge.caddyfile),
+        state_dir: state_dir.clone(),
+    });
+    Ok(Ports {
+        source: Arc::new(source),
+        checks: Arc::new(checks),
+        images: Arc::new(EngineImages::new(PathBuf::from(&host.docker.socket))),
+        target: Arc::new(DockerTarget::new(docker)),
+        edge: Arc::new(edge),
+        probe: Arc::new(HttpProbeClient::new()),
+        store: Arc::new(store),
+        clock: Arc::new(SystemClock),
+        teller: Teller::new(),
+        settings: Arc::new(settings(host, instance, state_dir)),
+        catalog,
+    })
+}
+
+fn settings(host: &HostConfig, instance: String, state_dir: PathBuf) -> Settings {
+    Settings {
+        instance,
+        access_log_dir: PathBuf::from("/var/log/caddy"),
+        state_dir,
+        tls: match host.edge.tls {
+            host::EdgeTls::OriginCa => EdgeTls::OriginCa,
+            host::EdgeTls::Internal => EdgeTls::Internal,
+            host::EdgeTls::Off => EdgeTls::Off,
+        },
+        public_checks: match host.edge.public_checks {
+            host::PublicChecks::Public => PublicChecks::Public,
+            host::PublicChecks::Direct => PublicChecks::Direct,
+        },
+        poll_every: Duration::from_secs(u64::from(host.poll.every_seconds)),
+        drift_every: Duration::from_secs(u64::from(host.drift.every_seconds)),
+    }
+}
+
+fn admin_address(admin: &host::Admin) -> Result<AdminAddress, AppError> {
+    let text = match admin {
+        host::Admin::Http(url) => url.clone(),
+        host::Admin::Unix(path) => path.clone(),
+    };
+    text.parse().map_err(|error: crate::edge::caddy::AdminAddressError| AppError::Admin(error.to_string()))
+}
+
+/// A secret from its file, without the line's end.
+fn secret_file(path: &str) -> Result<Secret, AppError> {
+    let text =
+        std::fs::read_to_string(path).map_err(|source| AppError::SecretFile { path: path.to_owned(), source })?;
+    Ok(Secret::new(text.trim_end_matches(['\r', '\n']).to_owned()))
+}
+
+/// The installation's name in labels: kept in a file beside the store, so that a lost store does not
+/// make strangers of what runs (ruling 3).
+async fn instance(state_dir: &Path, store: &SqliteStore) -> Result<String, AppError> {
+    let path = state_dir.join("instance");
+    let failed = |source| AppError::System { what: "reading the installation's name", source };
+    match std::fs::read_to_string(&path) {
+        Ok(text) if !text.trim().is_empty() => return Ok(text.trim().to_owned()),
+        Ok(_) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(failed(error)),
+    }
+    let name = store.instance().await?;
+    let fresh = state_dir.join("instance.new");
+    std::fs::write(&fresh, &name).and_then(|()| std::fs::rename(&fresh, &path)).map_err(failed)?;
+    Ok(name)
+}
+
+/// Follows the configuration directory: a broken edit keeps the last good one, and says so.
+struct Configuration {
+    dir: PathBuf,
+    catalog: watch::Sender<Arc<Catalog>>,
+    workers: Arc<Workers>,
+}
+
+impl Configuration {
+    async fn follow(self) {
+        let places = [self.dir.clone(), self.dir.join("projects.d")].map(Place::Config).into_iter().collect();
+        let mut watching = crate::trigger::watch::start(places, Pace::default(), CancellationToken::new()).await;
+        // What changed between the first reading and the first watch.
+        self.reload();
+        while let Some(notice) = watching.notices.recv().await {
+            if let Notice::Degraded { why } = &notice {
+                tracing::warn!(%why, "changes of the configuration are looked for by polling");
+            }
+            self.reload();
+            self.remember().await;
+            self.workers.wake_all(Wake::CONFIG);
+        }
+    }
+
+    fn reload(&self) {
+        let loaded = config_dir::load(&self.dir);
+        report(&loaded);
+        let before = self.catalog.borrow().clone();
+        let mut projects = loaded.projects.clone();
+        for (name, project) in &before.projects {
+            // Unreadable is not empty: a broken file's project stays as it was.
+            let is_kept = !loaded.is_complete || loaded.broken.iter().any(|broken| broken == name.as_str());
+            if is_kept && !projects.contains_key(name) {
+                projects.insert(name.clone(), project.clone());
+            }
+        }
+        self.catalog.send_if_modified(|catalog| {
+            let is_new = catalog.projects != projects;
+            if is_new {
+                *catalog = Arc::new(Catalog { projects });
+            }
+            is_new
+        });
+    }
+
+    /// Notes which targets the registry names, and which it no longer does (ruling 4).
+    async fn remember(&self) {
+        let store = &self.workers.ports().store;
+        let named: Vec<TargetName> = self.catalog.borrow().targets().collect();
+        let known = store.known_targets().await.unwrap_or_default();
+        let gone = known.into_iter().map(|(name, _)| name).filter(|name| !named.contains(name));
+        let all = gone.map(|name| (name, true)).chain(named.iter().cloned().map(|name| (name, false)));
+        for (name, is_orphaned) in all.collect::<Vec<_>>() {
+            if let Err(error) = store.put_known_target(&name, is_orphaned).await {
+                tracing::error!(target = %name, error = %chain(&error), "a target could not be remembered");
+            }
+        }
+    }
+}
+
+/// Follows repositories on this machine, so that a push is seen at once; all others are polled.
+async fn follow_repositories(workers: Arc<Workers>) {
+    let mut catalogs = workers.ports().catalog.clone();
+    let first = places(&catalogs.borrow_and_update());
+    let mut watching = crate::trigger::watch::start(first, Pace::default(), CancellationToken::new()).await;
+    loop {
+        tokio::select! {
+            changed = catalogs.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+                watching.places.send_replace(places(&catalogs.borrow_and_update()));
+            }
+            notice = watching.notices.recv() => match notice {
+                None => return,
+                Some(Notice::Changed(path)) => wake_users_of(&workers, &path),
+                Some(Notice::Degraded { why }) => tracing::warn!(%why, "local repositories are polled"),
+                Some(Notice::Restored) => tracing::info!("local repositories are watched again"),
+            },
+        }
+    }
+}
+
+fn local_path(repository: &Repository) -> Option<PathBuf> {
+    let Repository::Url(url) = repository else { return None };
+    Some(PathBuf::from(url.strip_prefix("file://")?))
+}
+
+fn places(catalog: &Catalog) -> BTreeSet<Place> {
+    catalog.projects.values().filter_map(|project| local_path(&project.repo)).map(Place::Refs).collect()
+}
+
+fn wake_users_of(workers: &Workers, path: &Path) {
+    let catalog = workers.ports().catalog.borrow().clone();
+    for name in catalog.targets() {
+        let is_user = catalog.find(&name).and_then(|(project, _)| local_path(&project.repo)).as_deref() == Some(path);
+        if is_user {
+            workers.wake(&name, Wake::SOURCE);
+        }
+    }
+}
+
+/// Follows the engine's events about our containers and networks.
+async fn follow_engine(socket: PathBuf, workers: Arc<Workers>) {
+    loop {
+        let on_event = |name: TargetName| {
+            workers.wake(&name, Wake::ENGINE);
+        };
+        if let Err(error) = crate::target::docker::events::follow(&socket, on_event).await {
+            tracing::warn!(reason = %error.reason, "the engine's events ended");
+        }
+        tokio::time::sleep(EVENTS_RETRY).await;
+        workers.wake_all(Wake::ENGINE);
+    }
+}

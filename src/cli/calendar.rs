@@ -131,7 +131,7 @@ fn table(expression: &str, spec: &OnCalendar, elapses: &[Timestamp], reader: &Re
         let name = if number == 1 { "Next elapse".to_owned() } else { format!("Iter. #{number}") };
         let here = next.to_zoned_datetime(reader.local.clone());
         lines.push((name, here.strftime("%a %Y-%m-%d %H:%M:%S %Z").to_string()));
-        if !is_utc(&reader.local) {
+        if !is_utc(&reader.local) || here.offset().seconds() != 0 {
             lines.push(("(in UTC)".to_owned(), next.strftime("%a %Y-%m-%d %H:%M:%S UTC").to_string()));
         }
         lines.push(("From now".to_owned(), distance(*next, reader.now)));
@@ -193,3 +193,6 @@ fn counted(number: i64, unit: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {unit}{plural}")
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,12 +1,13 @@
 //! `trueup check`: validates the files that people write, and says what, where, why, what to do.
 
 use std::fmt::Write as _;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
+use super::paint::Paint;
 use crate::config::host::HostConfig;
 use crate::config::registry;
 use crate::manifest::apptoml;
@@ -109,7 +110,7 @@ pub(super) fn run(args: &CheckArgs) -> ExitCode {
         files if is_json => {
             format!("{}\n", json!({ "ok": is_ok, "files": files.iter().map(Checked::json).collect::<Vec<_>>() }))
         }
-        files => report(files, std::io::stdout().is_terminal()),
+        files => report(files, Paint::for_stdout().is_terminal()),
     };
     // A reader that has gone away does not change the answer.
     let _written = std::io::stdout().write_all(text.as_bytes());

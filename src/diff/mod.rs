@@ -1,1 +1,6 @@
-//! (to be written)
+//! Differences, as text that people read and as facts that decisions use.
+
+pub mod drift;
+pub mod render;
+
+pub use render::{Document, unified};

@@ -6,8 +6,9 @@ use async_trait::async_trait;
 
 use crate::model::desired::Vhost;
 use crate::model::live::LiveEdge;
-use crate::model::{Class, Reason, Slot, TargetName};
+use crate::model::{Class, Reason, ReasonCode, Slot, TargetName};
 use crate::probe::Trust;
+use crate::verify::Verified;
 
 pub mod caddy;
 
@@ -38,11 +39,22 @@ pub trait Edge: Send + Sync {
     /// [`EdgeError`] with the reason that the release gets.
     async fn ensure_vhost(&self, target: &TargetName, vhost: &Vhost) -> Result<(), EdgeError>;
 
-    /// Moves the traffic to a slot, or to none, durably and at once, without a reload (ruling 33).
+    /// Moves the traffic to a slot, durably and at once, without a reload (ruling 33).
+    ///
+    /// `proof` is the permission: only [`crate::verify::verified`] makes one, from a health check
+    /// and every smoke check of this release (invariant I3).
     ///
     /// # Errors
     /// [`EdgeError`] when the marker cannot be moved.
-    async fn route(&self, target: &TargetName, slot: Option<Slot>) -> Result<(), EdgeError>;
+    async fn route(&self, target: &TargetName, slot: Slot, proof: &Verified) -> Result<(), EdgeError>;
+
+    /// Moves the traffic back to the slot that served before, or to none: an undo or a revert.
+    ///
+    /// Needs no new proof: what served before this release is the safest thing known.
+    ///
+    /// # Errors
+    /// [`EdgeError`] when the marker cannot be moved.
+    async fn route_back(&self, target: &TargetName, slot: Option<Slot>) -> Result<(), EdgeError>;
 
     /// How to ask for `host` through the edge.
     ///
@@ -59,4 +71,16 @@ pub struct EdgeError {
     pub reason: Reason,
     /// What the loop does next.
     pub class: Class,
+}
+
+impl EdgeError {
+    /// The edge did not answer or not as expected: goes away by itself, or with Caddy's restart.
+    pub(crate) fn unavailable(message: impl Into<String>) -> Self {
+        Self { reason: Reason::new(ReasonCode::EdgeUnavailable, message), class: Class::Transient }
+    }
+
+    /// A person has to change Caddy's configuration first.
+    pub(crate) fn refused(message: impl Into<String>) -> Self {
+        Self { reason: Reason::new(ReasonCode::EdgeRefused, message), class: Class::Stalled }
+    }
 }

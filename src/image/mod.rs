@@ -1,5 +1,10 @@
 //! Images: a commit's image, found, built or pulled, checked and pinned.
 
+pub mod engine;
+mod rules;
+#[cfg(test)]
+mod tests;
+
 use std::path::PathBuf;
 
 use async_trait::async_trait;

@@ -149,6 +149,9 @@ pub struct NetworkSpec {
     pub labels: BTreeMap<String, String>,
 }
 
+/// The body of a vhost's 503 before the first release. Source: app.toml contract, 'Before the first release'.
+pub const NOT_RELEASED_YET: &str = "not released yet";
+
 /// A target's vhost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Vhost {

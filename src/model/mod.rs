@@ -2,6 +2,7 @@
 //!
 //! Nothing here does I/O, knows the time, or imports anything of ours.
 
+pub mod ci;
 pub mod desired;
 pub mod document;
 pub mod fault;
@@ -10,8 +11,8 @@ pub mod name;
 pub mod outcome;
 pub mod policy;
 pub mod problem;
-pub mod record;
 pub mod revision;
+pub mod sample;
 pub mod secret;
 
 pub use fault::{Class, Fault, Reason, ReasonCode};

@@ -1,1 +1,7 @@
-//! (to be written)
+//! Releases: the state machine of one, and what is to be done after a crash.
+
+pub mod history;
+pub mod phase;
+pub mod record;
+
+pub use phase::{Event, IllegalTransition, Phase};

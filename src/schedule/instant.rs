@@ -253,3 +253,6 @@ fn time_span(text: &str) -> Option<i64> {
 fn split_digits(text: &str) -> (&str, &str) {
     text.split_at(text.find(|next: char| !next.is_ascii_digit()).unwrap_or(text.len()))
 }
+
+#[cfg(test)]
+mod tests;

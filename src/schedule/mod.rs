@@ -6,6 +6,7 @@
 pub mod field;
 pub mod instant;
 pub mod oncalendar;
+pub mod windows;
 
 pub use instant::{InstantError, parse_instant};
 pub use oncalendar::{ElapseError, OnCalendar, ParseError, Problem};

@@ -1,1 +1,5 @@
-//! (to be written)
+//! The faces: what people and machines can ask over the socket. They enqueue and read, they never apply.
+
+pub mod api;
+pub mod socket;
+pub mod views;

@@ -1,1 +1,301 @@
-//! GitHub through octocrab.
+//! GitHub's Actions runs, through octocrab: asked, never judged.
+//!
+//! Every list is asked for conditionally, so that an answer that has not changed costs nothing of
+//! the rate limit. Calls of one credential go one after the other; when GitHub says "wait", nothing
+//! is sent before that time, and a share of the limit is left alone for reverts. Answers are kept by
+//! credential and URL, so that none can ever stand for another sha or another credential.
+//!
+//! Source: GitHub facts, sections 3, 5 and 7; field reports 11, 12, 18, 68 and 69.
+
+use std::error::Error as _;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use http_body_util::{BodyExt as _, Limited};
+use hyper::header::{ACCEPT, HeaderName, HeaderValue, IF_NONE_MATCH};
+use hyper::{Request, StatusCode, Uri};
+use jiff::Timestamp;
+use octocrab::Octocrab;
+use tokio::sync::Semaphore;
+
+use super::{Checks, ChecksError, CiFacts};
+use crate::model::policy::Repository;
+use crate::model::{BranchName, Class, Digest, Reason, ReasonCode, Secret, Sha};
+
+mod limits;
+mod pages;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+pub use limits::Budget;
+use limits::Limits;
+use pages::{Answer, Page, Pages};
+
+/// The longest that one call may take, the body included.
+pub const CALL_DEADLINE: Duration = Duration::from_secs(10);
+
+/// The longest that a call waits for the calls before it.
+pub const QUEUE_DEADLINE: Duration = Duration::from_secs(60);
+
+/// The version of the REST API whose fields are read here; sent with each call.
+pub const API_VERSION: &str = "2022-11-28";
+
+/// Pages followed for one list: a filtered search ends at 1,000 results, 100 a page.
+const MAX_PAGES: usize = 10;
+
+/// Bytes of one answer: 100 runs are about 2 MB.
+const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
+
+const API_VERSION_HEADER: HeaderName = HeaderName::from_static("x-github-api-version");
+
+/// Gives the time, so that "wait 60 seconds" can become an instant.
+pub type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// Where GitHub is.
+#[derive(Clone)]
+pub struct GithubSettings {
+    /// `https://api.github.com`, or `https://HOST/api/v3` for an Enterprise Server.
+    pub api_url: String,
+    /// At most [`CALL_DEADLINE`] in earnest.
+    pub call_deadline: Duration,
+    /// The clock.
+    pub now: Now,
+}
+
+/// [`Checks`] by GitHub's REST API.
+pub struct GithubChecks {
+    settings: GithubSettings,
+    /// Scheme and authority of `api_url`: pages are followed nowhere else.
+    origin: String,
+    credential: RwLock<Arc<Credential>>,
+    pages: Mutex<Pages>,
+    limits: Mutex<Limits>,
+    queue: Semaphore,
+}
+
+/// One token's client. The key is a digest, so that maps can be keyed without holding the token.
+struct Credential {
+    key: Digest,
+    token: Option<Secret>,
+    client: Octocrab,
+}
+
+impl fmt::Debug for GithubChecks {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("GithubChecks").field("api_url", &self.settings.api_url).finish_non_exhaustive()
+    }
+}
+
+impl GithubChecks {
+    /// Makes the adapter; it asks nothing yet. Must be called inside a tokio runtime. Without a
+    /// token, GitHub allows 60 calls an hour and public repositories only.
+    ///
+    /// # Errors
+    /// [`ChecksError`] when the URL is none, or no client can be made (no root certificates).
+    pub fn new(settings: GithubSettings, token: Option<Secret>) -> Result<Self, ChecksError> {
+        let origin = settings.api_url.parse().ok().and_then(|url: Uri| origin(&url));
+        let origin = origin.ok_or_else(|| {
+            failure(Class::Stalled, format!("`api_url` is `{}`, which is no URL with a host", settings.api_url))
+        })?;
+        let credential = Credential::new(&settings.api_url, token)?;
+        Ok(Self {
+            settings,
+            origin,
+            credential: RwLock::new(Arc::new(credential)),
+            pages: Mutex::default(),
+            limits: Mutex::default(),
+            queue: Semaphore::new(1),
+        })
+    }
+
+    /// Puts another token in place of the present one; calls under way end with the old one. What
+    /// was remembered for the old one is forgotten.
+    ///
+    /// # Errors
+    /// As [`GithubChecks::new`]; the old token stays then.
+    pub fn replace_token(&self, token: Option<Secret>) -> Result<(), ChecksError> {
+        let credential = Arc::new(Credential::new(&self.settings.api_url, token)?);
+        lock(&self.pages).keep_only(&credential.key);
+        lock(&self.limits).keep_only(&credential.key);
+        *self.credential.write().unwrap_or_else(PoisonError::into_inner) = credential;
+        Ok(())
+    }
+
+    /// What is left of the present credential's rate limit, as GitHub last said; absent before the
+    /// first answer, and for an Enterprise Server without limits.
+    #[must_use]
+    pub fn budget(&self) -> Option<Budget> {
+        lock(&self.limits).budget(&self.credential().key)
+    }
+
+    fn credential(&self) -> Arc<Credential> {
+        Arc::clone(&self.credential.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// All pages of a list. One with more than [`MAX_PAGES`] is an error: what is missing in a part
+    /// of a list must not count as absent (promise P7).
+    async fn list(&self, credential: &Credential, first: String) -> Result<Vec<Arc<Page>>, ChecksError> {
+        let mut pages = Vec::new();
+        let mut next = Some(first);
+        while let Some(url) = next.take() {
+            if pages.len() == MAX_PAGES {
+                let message = format!("GitHub's list has more than {MAX_PAGES} pages");
+                return Err(failure(Class::Transient, message));
+            }
+            let page = self.page(credential, &url).await?;
+            next = page.next.as_deref().map(|link| self.leads_on(link)).transpose()?;
+            pages.push(page);
+        }
+        Ok(pages)
+    }
+
+    /// A link to the next page, if it stays where the token may be sent.
+    fn leads_on(&self, link: &str) -> Result<String, ChecksError> {
+        let leads = link.parse().ok().and_then(|url: Uri| origin(&url));
+        if leads.as_deref() == Some(self.origin.as_str()) {
+            return Ok(link.to_owned());
+        }
+        let message = format!("GitHub's next page lies outside {}: it is not followed", self.origin);
+        Err(failure(Class::Transient, message))
+    }
+
+    /// One page, from GitHub or, if it says that nothing changed, from memory.
+    async fn page(&self, credential: &Credential, url: &str) -> Result<Arc<Page>, ChecksError> {
+        let permit = tokio::time::timeout(QUEUE_DEADLINE, self.queue.acquire()).await;
+        let Ok(Ok(_permit)) = permit else {
+            let message = format!("calls to GitHub are queueing for more than {} s", QUEUE_DEADLINE.as_secs());
+            return Err(failure(Class::Transient, message));
+        };
+        lock(&self.limits).admit(&credential.key, (self.settings.now)())?;
+        let known = lock(&self.pages).get(&credential.key, url);
+        let etag = known.as_ref().and_then(|page| page.etag.as_deref());
+        let call = tokio::time::timeout(self.settings.call_deadline, credential.get(url, etag));
+        let answer = call.await.map_err(|_| {
+            let seconds = self.settings.call_deadline.as_secs_f32();
+            failure(Class::Transient, format!("GitHub did not answer within {seconds} s"))
+        })??;
+        let now = (self.settings.now)();
+        lock(&self.limits).note(&credential.key, &answer, now);
+        match (answer.status, known) {
+            (StatusCode::NOT_MODIFIED, Some(page)) => Ok(page),
+            (StatusCode::OK, _) => {
+                let page = Arc::new(answer.into_page()?);
+                lock(&self.pages).put(&credential.key, url, &page);
+                Ok(page)
+            }
+            _ => Err(credential.redact(limits::refusal(&answer, now))),
+        }
+    }
+}
+
+#[async_trait]
+impl Checks for GithubChecks {
+    async fn runs(
+        &self,
+        repo: &Repository,
+        workflow: &str,
+        (branch, sha): (&BranchName, &Sha),
+    ) -> Result<CiFacts, ChecksError> {
+        let Repository::GitHub { owner, name } = repo else {
+            let message = format!("{repo} is a plain remote: GitHub knows no CI run of it");
+            let reason = Reason::new(ReasonCode::CiMissing, message);
+            return Err(ChecksError { reason, class: Class::Stalled, until: None });
+        };
+        let credential = self.credential();
+        let actions = format!("/repos/{}/{}/actions/workflows", wire::encode(owner), wire::encode(name));
+        let pages = self.list(&credential, format!("{actions}?per_page=100")).await.map_err(about(repo))?;
+        let (workflow_id, is_disabled) = match wire::resolve(&pages, workflow) {
+            wire::Resolved::One { id, is_disabled } => (id, is_disabled),
+            wire::Resolved::Other(facts) => return Ok(facts),
+        };
+        let branch = wire::encode(branch.as_str());
+        let runs = format!("{actions}/{workflow_id}/runs?head_sha={sha}&event=push&branch={branch}&per_page=100");
+        let pages = self.list(&credential, runs).await.map_err(about(repo))?;
+        Ok(wire::facts(&pages, &repo.to_string(), (workflow_id, is_disabled)))
+    }
+}
+
+impl Credential {
+    fn new(api_url: &str, token: Option<Secret>) -> Result<Self, ChecksError> {
+        let key = Digest::of(token.as_ref().map_or("", Secret::expose).as_bytes());
+        let is_header = |token: &Secret| HeaderValue::from_str(token.expose()).is_ok() && !token.expose().is_empty();
+        if token.as_ref().is_some_and(|token| !is_header(token)) {
+            let message = "GitHub's token is empty or has a line break in it; look at its file";
+            return Err(failure(Class::Stalled, message.to_owned()));
+        }
+        let mut builder = Octocrab::builder();
+        if let Some(token) = &token {
+            builder = builder.personal_token(token.expose().to_owned());
+        }
+        let client = builder.base_uri(api_url).and_then(|builder| builder.build()).map_err(|error| {
+            failure(Class::Stalled, format!("no client for {api_url} can be made: {}", chain(&error)))
+        })?;
+        Ok(Self { key, token, client })
+    }
+
+    async fn get(&self, url: &str, etag: Option<&str>) -> Result<Answer, ChecksError> {
+        let lost = |error: octocrab::Error| {
+            self.redact(failure(Class::Transient, format!("GitHub could not be asked: {}", chain(&error))))
+        };
+        // Built here and not by octocrab's `get`: that one adds the API version that it was made for.
+        let mut request =
+            Request::get(url).header(ACCEPT, "application/vnd.github+json").header(API_VERSION_HEADER, API_VERSION);
+        if let Some(etag) = etag {
+            request = request.header(IF_NONE_MATCH, etag);
+        }
+        let request = request
+            .body(String::new())
+            .map_err(|error| failure(Class::Bug, format!("no request can be made of `{url}`: {error}")))?;
+        let response = self.client.execute(request).await.map_err(lost)?;
+        let (parts, body) = response.into_parts();
+        let body = Limited::new(body, MAX_BODY_BYTES).collect().await.map_err(|error| {
+            self.redact(failure(Class::Transient, format!("GitHub's answer broke off or is too large: {error}")))
+        })?;
+        Ok(Answer { status: parts.status, headers: parts.headers, body: body.to_bytes() })
+    }
+
+    /// Nobody is known to send a token back; should it happen, it ends here (promise P10).
+    fn redact(&self, mut error: ChecksError) -> ChecksError {
+        if let Some(token) = &self.token {
+            error.reason.message = error.reason.message.replace(token.expose(), "[secret]");
+        }
+        error
+    }
+}
+
+fn failure(class: Class, message: String) -> ChecksError {
+    ChecksError { reason: Reason::new(ReasonCode::GithubUnavailable, message), class, until: None }
+}
+
+/// Names the repository in front of an error.
+fn about(repo: &Repository) -> impl Fn(ChecksError) -> ChecksError + '_ {
+    move |mut error| {
+        error.reason.message = format!("CI of {repo}: {}", error.reason.message);
+        error
+    }
+}
+
+/// An error with what is behind it, on one line.
+fn chain(error: &octocrab::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+fn origin(url: &Uri) -> Option<String> {
+    Some(format!("{}://{}", url.scheme_str()?, url.authority()?))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

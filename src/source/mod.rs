@@ -8,6 +8,8 @@ use jiff::Timestamp;
 use crate::model::policy::Repository;
 use crate::model::{BranchName, Class, Reason, RepoPath, Sha};
 
+pub use crate::model::ci::{CiFacts, CiRun};
+
 pub mod git;
 pub mod github;
 
@@ -66,6 +68,7 @@ pub trait Source: Send + Sync {
     /// # Errors
     /// [`SourceError`] with [`crate::model::ReasonCode::ManifestMissing`] or `ManifestInvalid` when the path is absent, a symlink
     /// (itself or above), a submodule, a directory, an LFS pointer or too large, each by name.
+    #[expect(clippy::too_many_arguments, reason = "where (repository, sha, path) and how much, each of its own type")]
     async fn read(&self, repo: &Repository, sha: &Sha, path: &RepoPath, limit: u64) -> Result<Vec<u8>, SourceError>;
 
     /// Writes the tree below `context` as a tar archive to `to` (new, private, at most `limit` bytes).
@@ -97,70 +100,37 @@ pub struct Export<'a> {
     pub limit: u64,
 }
 
-/// One run of a CI workflow, as GitHub gives it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CiRun {
-    /// The run's id.
-    pub id: u64,
-    /// Counts the runs of the workflow.
-    pub number: u64,
-    /// Counts the attempts of the run, from 1.
-    pub attempt: u64,
-    /// The workflow's id.
-    pub workflow_id: u64,
-    /// The commit it ran for.
-    pub head_sha: String,
-    /// The branch, if any.
-    pub head_branch: Option<String>,
-    /// `push`, `pull_request`, …
-    pub event: String,
-    /// Full name of the repository the commit came from.
-    pub head_repository: Option<String>,
-    /// `completed` or something before it.
-    pub status: String,
-    /// An open set; nothing but `success` is green.
-    pub conclusion: Option<String>,
-    /// For people.
-    pub link: String,
-}
-
-/// What GitHub knows of a workflow and a commit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CiFacts {
-    /// The workflow's runs for the sha, unjudged, in any order.
-    Runs {
-        /// The workflow that has the wanted name.
-        workflow_id: u64,
-        /// Whether it is switched off (`disabled_*`).
-        is_disabled: bool,
-        /// Its runs.
-        runs: Vec<CiRun>,
-    },
-    /// No workflow has that name.
-    NoSuchWorkflow {
-        /// The names there are.
-        names: Vec<String>,
-    },
-    /// Several workflows have that name.
-    Ambiguous {
-        /// Their paths.
-        paths: Vec<String>,
-    },
-}
-
 /// Asks for CI runs.
 #[async_trait]
 pub trait Checks: Send + Sync {
     /// The runs of the workflow named `workflow` for exactly this sha.
     ///
     /// # Errors
-    /// [`SourceError`] when GitHub did not answer or refuses.
+    /// [`ChecksError`] when GitHub did not answer or refuses; never an empty list instead (promise P7).
     async fn runs(
         &self,
         repo: &Repository,
         workflow: &str,
         commit: (&BranchName, &Sha),
-    ) -> Result<CiFacts, SourceError>;
+    ) -> Result<CiFacts, ChecksError>;
+}
+
+/// Why there are no facts about CI.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct ChecksError {
+    /// What is recorded.
+    pub reason: Reason,
+    /// What the loop does next; `Stalled` is a missing right or a repository that is not there.
+    pub class: Class,
+    /// Before this instant another try is useless, or unwelcome (rate limits).
+    pub until: Option<Timestamp>,
+}
+
+impl From<ChecksError> for SourceError {
+    fn from(error: ChecksError) -> Self {
+        Self { reason: error.reason, class: error.class }
+    }
 }
 
 /// Why a source gave nothing.

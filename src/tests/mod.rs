@@ -1,4 +1,9 @@
-//! Tests that span modules.
+//! Tests that span modules, and what they share.
 
+pub(crate) mod app;
+mod architecture;
 mod docs;
 pub(crate) mod edits;
+pub(crate) mod git_http;
+pub(crate) mod git_repo;
+pub(crate) mod github;

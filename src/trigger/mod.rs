@@ -1,3 +1,4 @@
-//! What puts a target on the queue, and what is read on the way.
+//! Triggers: what puts a target's name on the queue, and what is read on the way.
 
 pub mod config_dir;
+pub mod watch;

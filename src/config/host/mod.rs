@@ -149,7 +149,7 @@ pub struct GitHubApp {
 /// `[poll]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Poll {
-    /// `every`, in seconds, 5..=86400, default 60; jittered by who polls.
+    /// `every`, in seconds, 1..=86400, default 60; jittered by who polls.
     pub every_seconds: u32,
 }
 

@@ -180,7 +180,7 @@ fn secret_files(value: &Value<'_>) -> Option<Vec<String>> {
 pub(super) fn poll(table: &Table<'_>) -> Option<Poll> {
     table.only(&["every"], &TOP_LEVEL);
     let every_seconds = optional(table, "every", Poll::default().every_seconds, |value| {
-        value.read(|text| form::seconds(text, (5, 86400), "smhd"))
+        value.read(|text| form::seconds(text, (1, 86400), "smhd"))
     });
     Some(Poll { every_seconds: every_seconds? })
 }

@@ -113,16 +113,31 @@ impl Finder<'_> {
     /// Goes through the parts of the reading from the year down. A part that does not match
     /// moves on to the next value that does; if there is none, the part above goes on by one.
     /// Whenever that may have made a reading that does not exist, it starts over from the year.
+    /// A clock that was turned back can lead to a reading before the first; then the search goes
+    /// on an hour later, in the kind of time that is found there.
     fn search(&mut self, from: i64) -> Search {
         let (second, mut microsecond) = (from.div_euclid(SECOND_MICROSECONDS), from.rem_euclid(SECOND_MICROSECONDS));
         let Some(mut wall) = self.clock.read(second) else {
             return Search::Never;
         };
-        'steps: for _ in 0..MAX_STEPS {
+        let start = (wall.parts, microsecond);
+        let mut was_turned_back = false;
+        let mut checkpoint = None;
+        'steps: for step in 0..MAX_STEPS {
             if let Some((_, reading)) = self.clock.resolve(&wall) {
                 wall = reading;
             }
-            wall.is_summer = self.is_summer;
+            if !was_turned_back {
+                wall.is_summer = self.is_summer;
+            }
+            // The same state again means a circle, which its bound would only end later.
+            let state = Some((wall, microsecond, was_turned_back, self.clock.correction()));
+            if state == checkpoint {
+                break;
+            }
+            if step.is_power_of_two() {
+                checkpoint = state;
+            }
             for part in [YEAR, MONTH, DAY, HOUR, MINUTE, SECOND] {
                 match self.settle(part, &mut wall, &mut microsecond) {
                     Fit::Exact => {}
@@ -140,6 +155,11 @@ impl Finder<'_> {
                     carry(DAY, &mut wall, &mut microsecond);
                     continue 'steps;
                 }
+            }
+            if (wall.parts, microsecond) < start {
+                wall.parts[HOUR] += 1;
+                was_turned_back = true;
+                continue;
             }
             return match self.clock.resolve(&wall) {
                 Some((second, _)) => Search::Found(second, microsecond),
@@ -180,20 +200,22 @@ impl Finder<'_> {
         }
         let is_from_end = part == DAY && spec.days_from_month_end;
         let candidates = spans.iter().filter_map(|span| {
-            let (start, stop) = if is_from_end { self.from_month_end(span, wall) } else { ends(span) };
+            let (start, stop) = if is_from_end { self.nth_last(span, wall) } else { ends(span) };
             next_in_span(start, stop, i64::from(span.repeat), value)
         });
         candidates.min()
     }
 
     /// The days of this month that an element means that counts from the month's end.
-    fn from_month_end(&mut self, span: &Span, wall: &Wall) -> (i64, Option<i64>) {
-        let (last, first) = ends(span);
-        let last = self.day_from_end(last, wall);
-        match first.map(|first| self.day_from_end(first, wall)) {
-            Some(first) => (first, Some(last)),
-            None => (last, None),
-        }
+    ///
+    /// An element without an end asks the clock all the same, about the 2nd of the next month:
+    /// systemd does, and the offset that the clock remembers from it decides which pass of a
+    /// repeated hour comes next.
+    fn nth_last(&mut self, span: &Span, wall: &Wall) -> (i64, Option<i64>) {
+        let (nearest_end, farthest) = ends(span);
+        let last = self.day_from_end(nearest_end, wall);
+        let first = self.day_from_end(farthest.unwrap_or(-1), wall);
+        if farthest.is_some() { (first, Some(last)) } else { (last, None) }
     }
 
     /// The day that is the `nth` last of the month.

@@ -8,6 +8,7 @@
 //! | file | what it decides |
 //! |---|---|
 //! | `parse` | which texts are expressions, and where the others go wrong |
+//! | `reader` | what a character or a number is |
 //! | `zone` | which zone an expression names |
 //! | `normalise` | the canonical form, the limits of each field, and how it is written |
 //! | `wall` | which instant a wall clock reading stands for |
@@ -17,6 +18,7 @@ mod elapse;
 mod error;
 mod normalise;
 mod parse;
+mod reader;
 #[cfg(test)]
 mod tests;
 pub(super) mod wall;
@@ -80,8 +82,8 @@ impl OnCalendar {
     /// What may surprise is systemd 252's: blanks around the expression are refused except after
     /// a weekday or a date, weekday ranges may not wrap, and a day counted from the end of the
     /// month goes up to 28 (each further one in a list up to 3 less). Zones are names of the time
-    /// zone database in its own letter case, or `UTC` in any. Names below `right/` and the name
-    /// `localtime` are refused: neither is a zone that means the same on every host.
+    /// zone database in its own letter case, or `UTC` in any. The copies below
+    /// `right/`, whose clocks count leap seconds, are refused.
     ///
     /// # Errors
     /// [`ParseError`] with the place and the reason. No text panics.

@@ -5,13 +5,12 @@ use jiff::tz::{Offset, TimeZone};
 
 use super::error::{ParseError, Problem};
 use super::normalise::normalise;
+use super::reader::{Reader, Refusal};
 use super::zone::{self, Zone};
 use super::{OnCalendar, SECOND, Span};
 
 /// The most elements of one field: systemd's limit.
 const MAX_ELEMENTS: usize = 241;
-/// Digits of a fraction of a second that are kept; the next one rounds.
-const FRACTION_DIGITS: usize = 6;
 /// The last second that the year 2199 has, and a little more: later ones are refused anyway.
 const MAX_EPOCH_SECOND: i64 = 7_258_204_800;
 const NUMBER: &str = "a number or `*`";
@@ -24,9 +23,6 @@ const WEEKDAYS: [(&str, &str); 7] = [
     ("saturday", "sat"),
     ("sunday", "sun"),
 ];
-
-/// Where something is wrong, in bytes, and what.
-type Refusal = (usize, Problem);
 
 /// Reads a whole expression.
 pub(super) fn expression(text: &str, local: Option<&TimeZone>) -> Result<OnCalendar, ParseError> {
@@ -107,43 +103,7 @@ fn shorthand(spec: &mut OnCalendar, body: &str) -> bool {
     true
 }
 
-/// Reads an expression from left to right.
-struct Reader<'t> {
-    text: &'t [u8],
-    at: usize,
-}
-
 impl Reader<'_> {
-    fn peek(&self) -> Option<u8> {
-        self.text.get(self.at).copied()
-    }
-
-    fn rest(&self) -> &[u8] {
-        self.text.get(self.at..).unwrap_or_default()
-    }
-
-    fn take(&mut self, byte: u8) -> bool {
-        let is_there = self.peek() == Some(byte);
-        self.at += usize::from(is_there);
-        is_there
-    }
-
-    fn skip_blanks(&mut self) {
-        while self.take(b' ') {}
-    }
-
-    fn is_at_end_or_blank(&self) -> bool {
-        matches!(self.peek(), None | Some(b' '))
-    }
-
-    fn refuse<T>(&self, problem: Problem) -> Result<T, Refusal> {
-        Err((self.at, problem))
-    }
-
-    fn expected<T>(&self, expected: &'static str) -> Result<T, Refusal> {
-        self.refuse(Problem::Expected { expected })
-    }
-
     /// The weekday that starts here and the length of its name.
     fn weekday(&self) -> Option<(usize, usize)> {
         let starts =
@@ -190,12 +150,6 @@ impl Reader<'_> {
             }
         }
         if bits == 0 { Ok(0) } else { self.expected("a weekday") }
-    }
-
-    fn take_dots(&mut self) -> bool {
-        let is_there = self.rest().starts_with(b"..");
-        self.at += if is_there { 2 } else { 0 };
-        is_there
     }
 
     /// Reads `@` and seconds since the epoch.
@@ -340,58 +294,5 @@ impl Reader<'_> {
             None | Some(b' ' | b',' | b'-' | b'~' | b':') => Ok(span),
             Some(_) => self.expected("the end of the number"),
         }
-    }
-
-    /// Reads a number in multiples of `unit`; seconds may have a fraction.
-    fn number(&mut self, unit: i32, expected: &'static str) -> Result<i32, Refusal> {
-        let at = self.at;
-        let whole = self.digits(expected)?;
-        let mut fraction = 0;
-        if unit == SECOND && self.peek() == Some(b'.') && !self.rest().starts_with(b"..") {
-            self.at += 1;
-            fraction = self.fraction()?;
-        }
-        let whole = whole.and_then(|whole| i32::try_from(whole).ok());
-        let value = whole.and_then(|whole| whole.checked_mul(unit)?.checked_add(fraction));
-        value.ok_or((at, Problem::TooLarge))
-    }
-
-    /// Reads digits; `None` if the number is larger than any machine word.
-    fn digits(&mut self, expected: &'static str) -> Result<Option<u64>, Refusal> {
-        if !self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
-            return self.expected(expected);
-        }
-        let mut value = Some(0_u64);
-        while let Some(digit) = self.digit() {
-            value = value.and_then(|value| value.checked_mul(10)?.checked_add(u64::from(digit)));
-        }
-        Ok(value)
-    }
-
-    fn digit(&mut self) -> Option<u8> {
-        let digit = self.peek().filter(u8::is_ascii_digit)?;
-        self.at += 1;
-        Some(digit - b'0')
-    }
-
-    /// Reads the digits after the decimal point as microseconds, rounded half up.
-    fn fraction(&mut self) -> Result<i32, Refusal> {
-        let mut microseconds = 0;
-        let mut places = 0;
-        while let Some(digit) = self.digit() {
-            places += 1;
-            if places <= FRACTION_DIGITS {
-                microseconds = microseconds * 10 + i32::from(digit);
-            } else if places == FRACTION_DIGITS + 1 && digit >= 5 {
-                microseconds += 1;
-            }
-        }
-        if places == 0 {
-            return self.expected("digits after the decimal point");
-        }
-        for _ in places..FRACTION_DIGITS {
-            microseconds *= 10;
-        }
-        Ok(microseconds)
     }
 }

@@ -96,6 +96,11 @@ impl<'z> WallClock<'z> {
         Self { zone, correction: 0 }
     }
 
+    /// UTC less wall clock of the last answer, in seconds: all that the clock remembers.
+    pub(in crate::schedule) const fn correction(&self) -> i64 {
+        self.correction
+    }
+
     /// What the clock shows, `second` seconds since the epoch.
     pub(in crate::schedule) fn read(&self, second: i64) -> Option<Wall> {
         let Some(zone) = self.zone else {

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// How many changes of a zone are looked at for its abbreviations: more than any zone has had.
-const MAX_CHANGES: usize = 512;
+/// How many changes of the clock rules make in a year.
+const CHANGES_A_YEAR: usize = 2;
 /// 1 January 2038 in seconds since the epoch: where the changes that a database lists end.
 const END_OF_LISTED_CHANGES: i64 = 2_145_916_800;
 
@@ -56,7 +56,8 @@ fn named(name: &str) -> Option<TimeZone> {
     (!zone.is_unknown() && zone.iana_name() == Some(known)).then_some(zone)
 }
 
-/// The zone's latest abbreviations of standard and of summer time.
+/// The zone's abbreviations of standard and of summer time, as the rules have them that still
+/// hold when the listed changes end.
 ///
 /// A zone without summer time has the same word twice, as tzset(3) gives it.
 fn abbreviations(zone: &TimeZone) -> [String; 2] {
@@ -64,11 +65,8 @@ fn abbreviations(zone: &TimeZone) -> [String; 2] {
     let at_end = zone.to_offset_info(end);
     let mut found = [None, None];
     found[usize::from(at_end.dst().is_dst())] = Some(at_end.abbreviation().to_owned());
-    for change in zone.preceding(end).take(MAX_CHANGES) {
-        let place = &mut found[usize::from(change.dst().is_dst())];
-        if place.is_none() {
-            *place = Some(change.abbreviation().to_owned());
-        }
+    for change in zone.following(end).take(CHANGES_A_YEAR) {
+        found[usize::from(change.dst().is_dst())] = Some(change.abbreviation().to_owned());
     }
     let [winter, summer] = found;
     let winter = winter.or_else(|| summer.clone()).unwrap_or_default();

@@ -97,22 +97,31 @@ fn fraction(whole: BoxedStrategy<String>) -> BoxedStrategy<String> {
     ])
 }
 
+/// Mostly in the right order, as numbers go.
+fn range(value: &BoxedStrategy<String>) -> BoxedStrategy<String> {
+    let ends = (value.clone(), value.clone(), proptest::bool::weighted(0.9));
+    text(ends.prop_map(|(a, b, is_sorted)| {
+        let size = |number: &String| number.parse::<f64>().unwrap_or_default();
+        if is_sorted && size(&a) > size(&b) { format!("{b}..{a}") } else { format!("{a}..{b}") }
+    }))
+}
+
 fn chain(value: BoxedStrategy<String>, step: BoxedStrategy<String>) -> BoxedStrategy<String> {
     let element = prop_oneof![
         6 => value.clone(),
-        3 => (value.clone(), value.clone()).prop_map(|(a, b)| format!("{a}..{b}")),
-        3 => (value.clone(), step.clone()).prop_map(|(a, n)| format!("{a}/{n}")),
-        2 => (value.clone(), value, step).prop_map(|(a, b, n)| format!("{a}..{b}/{n}")),
+        3 => range(&value),
+        2 => (value.clone(), step.clone()).prop_map(|(a, n)| format!("{a}/{n}")),
+        2 => (range(&value), step).prop_map(|(range, n)| format!("{range}/{n}")),
     ];
     text(prop_oneof![
-        5 => Just("*".to_owned()),
+        8 => Just("*".to_owned()),
         7 => vec(element.clone(), 1..2).prop_map(|list| list.join(",")),
         3 => vec(element, 2..6).prop_map(|list| list.join(",")),
     ])
 }
 
 fn field(from: u32, to: u32) -> BoxedStrategy<String> {
-    chain(number(from, to), number(1, to.min(20)))
+    chain(number(from, to), number(1, to.min(20) / 2))
 }
 
 fn year() -> BoxedStrategy<String> {
@@ -179,4 +188,20 @@ pub(super) fn mutated() -> BoxedStrategy<String> {
         }
         String::from_utf8(bytes).unwrap()
     }))
+}
+
+/// Short texts of characters that expressions have, a few others, and long lists and numbers.
+pub(super) fn anything() -> BoxedStrategy<String> {
+    let long_list = (235..250_usize, select(&["*:", "*-*-", "", "*:*:", "*-"][..]))
+        .prop_map(|(length, before)| before.to_owned() + &vec!["1"; length].join(","));
+    let large = ("[0-9]{8,22}", select(&["*:*:", "", "*:*:0/", "@", "*:"][..]), select(&["", ":00", "-1-1"][..]))
+        .prop_map(|(number, before, after)| format!("{before}{number}{after}"));
+    text(prop_oneof![
+        3 => "[-*~:.,/@ 0-9]{1,9}",
+        1 => "[ -~]{0,12}",
+        1 => "[ -~\t\u{e4}\u{b5}\u{2212}]{0,12}",
+        1 => "(Mon|tue|FRI|Sunday)[-., :a-z]{0,4}(Mon|tue|FRI|Sunday|\\*|1)?( [0-9]{1,2}:[0-9]{2})?",
+        1 => long_list,
+        1 => large,
+    ])
 }

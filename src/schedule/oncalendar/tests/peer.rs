@@ -37,7 +37,7 @@ const DEFAULT_CASES: usize = 1000;
 enum Answer {
     Refused,
     /// The tool itself cannot compute an elapse; nothing to compare.
-    NoAnswer,
+    Unsettled,
     Accepted {
         normal: String,
         next: Vec<String>,
@@ -88,7 +88,7 @@ fn theirs(expressions: &[String], local: &str, base: &str) -> Option<Vec<Answer>
     }
     blocks.resize(blocks.len().max(expressions.len()), Vec::new());
     let answer = |(expression, lines): (&String, &Vec<&str>)| {
-        if unanswered.contains(expression.as_str()) { Answer::NoAnswer } else { read(lines) }
+        if unanswered.contains(expression.as_str()) { Answer::Unsettled } else { read(lines) }
     };
     assert_eq!(blocks.len(), expressions.len(), "{text}");
     Some(expressions.iter().zip(&blocks).map(answer).collect())
@@ -108,13 +108,42 @@ fn read(lines: &[&str]) -> Answer {
     };
     let mut next = values(&["(in UTC)"]);
     if next.is_empty() {
-        next = values(&["Next elapse", "Iter. #"]).into_iter().filter(|next| next != "never").collect();
+        // The local zone shows UTC, perhaps under another name.
+        next = values(&["Next elapse", "Iter. #"])
+            .into_iter()
+            .filter_map(|next| next.rsplit_once(' ').map(|(time, _)| format!("{time} UTC")))
+            .collect();
     }
     Answer::Accepted { normal, next }
 }
 
 fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
+}
+
+/// Differences between our answers and the tool's, in words; `None` if it is not installed.
+fn compare(batch: &[String], local: &str, base: &str) -> Option<(Vec<String>, usize)> {
+    let answers = theirs(batch, local, base)?;
+    let instant = crate::schedule::parse_instant(base, Timestamp::UNIX_EPOCH, &zone("UTC")).unwrap();
+    let (mut differences, mut accepted) = (Vec::new(), 0);
+    for (expression, theirs) in batch.iter().zip(answers) {
+        let ours = ours(expression, local, instant);
+        accepted += usize::from(matches!(theirs, Answer::Accepted { .. }));
+        let is_comparable = theirs != Answer::Unsettled || ours == Answer::Refused;
+        if is_comparable && ours != theirs {
+            differences.push(format!("TZ={local} --base-time='{base}' '{expression}'\n  {ours:?}\n  {theirs:?}"));
+        }
+    }
+    Some((differences, accepted))
+}
+
+fn assert_none(differences: &[String]) {
+    let shown = &differences[..differences.len().min(20)];
+    assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), shown.join("\n"));
+}
+
+fn say_not_installed() {
+    println!("nothing compared: `systemd-analyze` is not installed (package systemd)");
 }
 
 #[test]
@@ -124,31 +153,62 @@ fn normal_forms_and_elapses_are_those_of_the_real_tool_where_it_is_installed() {
     seed[..8].copy_from_slice(&setting("TRUEUP_CALENDAR_SEED").unwrap_or(0).to_le_bytes());
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
-    let strategy = prop_oneof![3 => grammar::expression(), 1 => grammar::mutated()];
+    let strategy = prop_oneof![6 => grammar::expression(), 2 => grammar::mutated(), 1 => grammar::anything()];
     let mut sample = || strategy.new_tree(&mut runner).unwrap().current();
-    let (mut asked, mut differences, mut accepted) = (0, Vec::new(), 0);
-    for (local, base) in SETTINGS.iter().cycle() {
-        if asked >= cases {
-            break;
-        }
-        let batch: Vec<String> = (0..BATCH.min(cases.div_ceil(SETTINGS.len()))).map(|_| sample()).collect();
-        asked += batch.len();
-        let Some(answers) = theirs(&batch, local, base) else {
-            println!("nothing compared: `systemd-analyze` is not installed (package systemd)");
-            return;
+    let batch_size = BATCH.min(cases.div_ceil(SETTINGS.len()));
+    let (mut asked, mut accepted) = (0, 0);
+    for (local, base) in SETTINGS.iter().cycle().take(cases.div_ceil(batch_size)) {
+        let batch: Vec<String> = (0..batch_size).map(|_| sample()).collect();
+        let Some((differences, well_formed)) = compare(&batch, local, base) else {
+            return say_not_installed();
         };
-        let instant = crate::schedule::parse_instant(base, Timestamp::UNIX_EPOCH, &zone("UTC")).unwrap();
-        for (expression, theirs) in batch.iter().zip(answers) {
-            let ours = ours(expression, local, instant);
-            accepted += usize::from(matches!(theirs, Answer::Accepted { .. }));
-            let is_comparable = theirs != Answer::NoAnswer || ours == Answer::Refused;
-            if is_comparable && ours != theirs {
-                differences.push(format!("TZ={local} --base-time='{base}' '{expression}'\n  {ours:?}\n  {theirs:?}"));
-            }
-        }
+        assert_none(&differences);
+        asked += batch.len();
+        accepted += well_formed;
     }
     println!("{asked} compared, {accepted} of them accepted");
-    assert!(accepted > asked / 4, "too few expressions are well formed: {accepted} of {asked}");
-    let shown = differences.len().min(20);
-    assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), differences[..shown].join("\n"));
+    assert!(accepted > asked / 4, "too few are well formed: {accepted} of {asked}");
+}
+
+/// Expressions that elapse around a change of the clock, by its date in the zone.
+fn around(change: Timestamp, local: &jiff::tz::TimeZone, words: &[&str]) -> Vec<String> {
+    let day = local.to_datetime(change).date();
+    let (month, day, year) = (day.month(), day.day(), day.year());
+    let mut expressions: Vec<String> =
+        ["*:0/15", "02:30", "*:45:59", "0/2:10", "00:00", "23:59:59", "daily"].map(str::to_owned).to_vec();
+    for hour in 0..4 {
+        expressions.push(format!("{hour}:30"));
+        expressions.push(format!("{year}-{month}-{day} {hour}:15"));
+        expressions.push(format!("*-*~1..4 {hour}:00:0/7.5"));
+        expressions.push(format!("Sat..Sun {month}-* {hour}..{}:20,50", hour + 3));
+    }
+    expressions.extend(words.iter().map(|word| format!("*:20 {word}")));
+    expressions
+}
+
+#[test]
+fn changes_of_the_clock_are_those_of_the_real_tool_where_it_is_installed() {
+    const WORDS: [&str; 16] = [
+        "CET", "cest", "GMT", "BST", "IST", "EST", "EDT", "PST", "JDT", "-03", "+0330", "WEST", "NZDT", "LMT", "CDT",
+        "+02",
+    ];
+    let step = setting("TRUEUP_CALENDAR_ZONE_STEP").map_or(17, |step| step.try_into().unwrap());
+    let start = Timestamp::from_second(1_767_225_600).unwrap(); // 2026
+    let names: Vec<String> = jiff::tz::db().available().map(|name| name.to_string()).collect();
+    let mut differences = Vec::new();
+    for name in names.iter().step_by(step) {
+        let local = zone(name);
+        let mut changes: Vec<Timestamp> = local.following(start).take(2).map(|change| change.timestamp()).collect();
+        changes.push(start);
+        for (change, hours) in changes.iter().zip([1, 30, 3]) {
+            let base = *change - jiff::SignedDuration::from_hours(hours);
+            let base = base.strftime("%Y-%m-%d %H:%M:%S UTC").to_string();
+            let batch = around(*change, &local, &WORDS);
+            let Some((found, _)) = compare(&batch, name, &base) else {
+                return say_not_installed();
+            };
+            differences.extend(found);
+        }
+    }
+    assert_none(&differences);
 }

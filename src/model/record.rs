@@ -1,1 +1,0 @@
-//! Records of the store (see `store`).

@@ -1,0 +1,355 @@
+//! Workers: one for each target, so that passes are serial for a target and parallel across targets.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+
+use crate::model::policy::DriftPolicy;
+use crate::model::{Sha, TargetName};
+use crate::release::Phase;
+use crate::source::{Ancestry, Look};
+
+use super::drift;
+use super::pass::{Memory, Pass};
+use super::ports::{Halt, Interrupt, Ports};
+use super::queue::{Requeue, Wake};
+use super::resume;
+
+/// The wait after a pass that could not even record what it did.
+const AFTER_HALT: Duration = Duration::from_secs(5);
+
+/// The wait between a change of the engine's and the look for drift: one `docker rm` is several events.
+const DRIFT_DEBOUNCE: Duration = Duration::from_secs(2);
+
+/// Equal findings in a row after which healing stops: it does not help (field report 44).
+const HEALS_IN_A_ROW: u32 = 3;
+
+/// A target's place on the queue.
+#[derive(Debug, Default)]
+pub struct Seat {
+    waiting: Mutex<Waiting>,
+    notify: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    wake: Wake,
+    begun: u64,
+}
+
+impl Seat {
+    /// Asks for a pass; gives the number of the first one that will know of it.
+    pub fn wake(&self, wake: Wake) -> u64 {
+        let mut waiting = self.waiting();
+        waiting.wake = waiting.wake.merged(wake);
+        let next = waiting.begun.saturating_add(1);
+        drop(waiting);
+        self.notify.notify_one();
+        next
+    }
+
+    /// Begins a pass: gives its number and what asked for it.
+    fn begin(&self) -> (u64, Wake) {
+        let mut waiting = self.waiting();
+        waiting.begun = waiting.begun.saturating_add(1);
+        (waiting.begun, std::mem::take(&mut waiting.wake))
+    }
+
+    fn peek(&self) -> Wake {
+        self.waiting().wake
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A target's seat and the task that works on it.
+type Seated = (Arc<Seat>, JoinHandle<()>);
+
+/// All workers of this daemon.
+pub struct Workers {
+    ports: Ports,
+    seats: Mutex<BTreeMap<TargetName, Seated>>,
+    shutdown: watch::Sender<bool>,
+}
+
+impl Workers {
+    /// No workers yet.
+    #[must_use]
+    pub fn new(ports: Ports) -> Self {
+        Self { ports, seats: Mutex::default(), shutdown: watch::Sender::new(false) }
+    }
+
+    /// The effects that the workers use.
+    #[must_use]
+    pub fn ports(&self) -> &Ports {
+        &self.ports
+    }
+
+    /// Asks for a pass of one target, which gets its worker if it has none yet.
+    ///
+    /// Gives the number of the first pass that will know of it.
+    pub fn wake(&self, target: &TargetName, wake: Wake) -> u64 {
+        let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
+        let (seat, _) = seats.entry(target.clone()).or_insert_with(|| self.start(target));
+        seat.wake(wake)
+    }
+
+    /// Asks for a pass of every target of the registry, and of those that only the store knows.
+    pub fn wake_all(&self, wake: Wake) {
+        let catalog = self.ports.catalog.borrow().clone();
+        let known: Vec<TargetName> = {
+            let seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
+            seats.keys().cloned().collect()
+        };
+        for target in catalog.targets().chain(known) {
+            self.wake(&target, wake);
+        }
+    }
+
+    /// Gives a worker to every target with an unfinished release, also to one that the registry no
+    /// longer names: it is finished or undone all the same.
+    pub async fn wake_unfinished(&self) {
+        match self.ports.store.unfinished().await {
+            Ok(unfinished) => {
+                for record in unfinished {
+                    self.wake(&record.new.target, Wake::TIMER);
+                }
+            }
+            Err(error) => tracing::error!(error = %chain(&error), "unfinished releases cannot be read"),
+        }
+    }
+
+    /// How many targets have a worker.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    fn start(&self, target: &TargetName) -> Seated {
+        let seat = Arc::new(Seat::default());
+        let worker = Worker {
+            ports: self.ports.clone(),
+            target: target.clone(),
+            seat: Arc::clone(&seat),
+            shutdown: self.shutdown.subscribe(),
+            memory: Memory::default(),
+            heals: Heals::default(),
+        };
+        (seat, tokio::spawn(worker.run()))
+    }
+
+    /// Stops every worker at its next safe point and waits, at most `patience`.
+    pub async fn stop(&self, patience: Duration) {
+        self.shutdown.send_replace(true);
+        let tasks: Vec<JoinHandle<()>> = {
+            let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *seats).into_values().map(|(_, task)| task).collect()
+        };
+        let all = async {
+            for task in tasks {
+                drop(task.await);
+            }
+        };
+        drop(tokio::time::timeout(patience, all).await);
+    }
+}
+
+#[derive(Default)]
+struct Heals {
+    difference: String,
+    count: u32,
+}
+
+struct Worker {
+    ports: Ports,
+    target: TargetName,
+    seat: Arc<Seat>,
+    shutdown: watch::Receiver<bool>,
+    memory: Memory,
+    heals: Heals,
+}
+
+impl Worker {
+    async fn run(mut self) {
+        if let Err(Halt::Shutdown) = self.resume().await {
+            return;
+        }
+        let mut next_drift = Duration::ZERO;
+        loop {
+            let (number, wake) = self.seat.begin();
+            let requeue = match self.pass(number, wake).await {
+                Ok(requeue) => requeue,
+                Err(Halt::Shutdown) => return,
+                Err(halt) => {
+                    tracing::error!(target = %self.target, error = %chain(&halt), "a pass could not go on");
+                    Requeue::after(AFTER_HALT.as_secs(), "a pass could not go on")
+                }
+            };
+            if wake.by_engine || next_drift.is_zero() {
+                self.look_for_drift().await;
+                next_drift = self.ports.settings.drift_every;
+            }
+            let wait = Duration::from_secs(requeue.after_seconds).min(next_drift);
+            next_drift = next_drift.saturating_sub(wait);
+            if self.is_over(wait).await {
+                return;
+            }
+        }
+    }
+
+    /// Waits for the next reason to look; says whether the daemon stops instead.
+    async fn is_over(&mut self, wait: Duration) -> bool {
+        if self.seat.peek().is_any() {
+            return *self.shutdown.borrow();
+        }
+        let mut shutdown = self.shutdown.clone();
+        tokio::select! {
+            () = self.ports.clock.sleep(wait) => {}
+            () = self.seat.notify.notified() => {
+                if self.seat.peek() == Wake::ENGINE {
+                    self.ports.clock.sleep(DRIFT_DEBOUNCE).await;
+                }
+            }
+            () = told(&mut shutdown) => {}
+        }
+        *self.shutdown.borrow()
+    }
+
+    /// Finishes or undoes what an earlier process left (promise P6).
+    async fn resume(&mut self) -> Result<(), Halt> {
+        loop {
+            let (interrupt, interrupts) = watch::channel(Interrupt::None);
+            let resumed = resume::resume(&self.ports, &self.target, interrupts);
+            match self.watched(resumed, &interrupt).await {
+                Ok(()) => return Ok(()),
+                Err(Halt::Shutdown) => return Err(Halt::Shutdown),
+                Err(halt) => {
+                    tracing::error!(target = %self.target, error = %chain(&halt), "an unfinished release could not go on");
+                    if self.is_over(AFTER_HALT).await {
+                        return Err(Halt::Shutdown);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn pass(&mut self, number: u64, wake: Wake) -> Result<Requeue, Halt> {
+        let (interrupt, interrupts) = watch::channel(Interrupt::None);
+        let mut memory = std::mem::take(&mut self.memory);
+        let ports = self.ports.for_pass(number);
+        let pass =
+            Pass { ports: &ports, target: &self.target, wake, interrupts, memory: &mut memory, is_preview: false };
+        let result = self.watched(pass.run(), &interrupt).await;
+        self.memory = memory;
+        result
+    }
+
+    /// Runs something that may take long, and tells it when another commit is wanted or the daemon stops.
+    async fn watched<T>(
+        &self,
+        work: impl Future<Output = Result<T, Halt>>,
+        interrupt: &watch::Sender<Interrupt>,
+    ) -> Result<T, Halt> {
+        tokio::pin!(work);
+        let mut shutdown = self.shutdown.clone();
+        loop {
+            tokio::select! {
+                result = &mut work => return result,
+                () = told(&mut shutdown) => {
+                    interrupt.send_replace(Interrupt::Shutdown);
+                    return work.await;
+                }
+                () = self.seat.notify.notified() => self.tell(interrupt).await,
+                () = self.ports.clock.sleep(self.ports.settings.poll_every) => self.tell(interrupt).await,
+            }
+        }
+    }
+
+    async fn tell(&self, interrupt: &watch::Sender<Interrupt>) {
+        if let Some(newer) = self.newer().await {
+            interrupt.send_replace(Interrupt::Superseded(newer));
+            // The pass after this one takes it up.
+            self.seat.wake(Wake::SOURCE);
+        }
+    }
+
+    /// A commit that descends from the one seen last, if the branch has one. Moves that are no
+    /// fast-forward wait for the next pass and its second look.
+    async fn newer(&self) -> Option<Sha> {
+        let catalog = self.ports.catalog.borrow().clone();
+        let (project, policy) = catalog.find(&self.target)?;
+        let branch = policy.branch.as_ref().unwrap_or(&project.branch);
+        let store = &self.ports.store;
+        if store.pin(&self.target).await.ok()?.is_some() {
+            return None;
+        }
+        let running = store.releases(&self.target, 1).await.ok()?.into_iter().next()?;
+        if !matches!(running.phase, Phase::Planned | Phase::Converging | Phase::Verifying) {
+            return None;
+        }
+        let Look::At(tip) = self.ports.source.look(&project.repo, branch).await.ok()? else { return None };
+        if tip == running.new.revision {
+            return None;
+        }
+        self.ports.source.fetch(&project.repo, branch, &tip).await.ok()?;
+        let pair = (&running.new.revision, &tip);
+        let ancestry = self.ports.source.ancestry(&project.repo, branch, pair).await.ok()?;
+        (ancestry == Ancestry::Ancestor).then_some(tip)
+    }
+
+    async fn look_for_drift(&mut self) {
+        let policy = drift::policy(&self.ports, &self.target);
+        if policy == DriftPolicy::Off {
+            return;
+        }
+        match drift::look(&self.ports, &self.target).await {
+            Ok(Ok(drift::Look::Compared(found))) if !found.is_empty() && policy == DriftPolicy::Heal => {
+                self.heal(&found.difference);
+            }
+            Ok(Ok(drift::Look::Compared(found))) if found.is_empty() => self.heals = Heals::default(),
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => {
+                tracing::warn!(target = %self.target, reason = %error.reason, "drift cannot be looked for")
+            }
+            Err(halt) => tracing::error!(target = %self.target, error = %chain(&halt), "drift cannot be recorded"),
+        }
+    }
+
+    fn heal(&mut self, difference: &str) {
+        if self.heals.difference == difference {
+            self.heals.count = self.heals.count.saturating_add(1);
+        } else {
+            self.heals = Heals { difference: difference.to_owned(), count: 1 };
+        }
+        if self.heals.count > HEALS_IN_A_ROW {
+            tracing::error!(target = %self.target, "oscillating: the same drift came back {HEALS_IN_A_ROW} times; a person must look");
+            return;
+        }
+        self.memory.heal = true;
+        self.seat.wake(Wake::ENGINE);
+    }
+}
+
+/// Returns when the daemon stops.
+async fn told(shutdown: &mut watch::Receiver<bool>) {
+    // A closed channel means that the daemon is gone.
+    drop(shutdown.wait_for(|is_over| *is_over).await.map(|_| ()));
+}
+
+/// An error and what caused it, in one line.
+#[must_use]
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
