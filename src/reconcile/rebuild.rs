@@ -8,7 +8,7 @@ use crate::render;
 use crate::store::record::{ManifestRecord, NewRelease, ReleaseRecord};
 
 use super::pass::{MANIFEST_LIMIT, Pass, Stop, Subject};
-use super::ports::{Halt, StepError};
+use super::ports::StepError;
 
 impl Pass<'_> {
     /// Records the release that serves, when the store has never heard of any release of this target.
@@ -69,7 +69,7 @@ impl Pass<'_> {
             "the store knew no release: release {number} of {} was recorded from what runs in slot {slot}",
             revision.short()
         );
-        self.audit("release-rebuilt", &message, (Some(&revision), Some(number))).await.map_err(Halt::from)?;
+        self.audit("release-rebuilt", &message, (Some(&revision), Some(number))).await?;
         Ok(Some(record))
     }
 }
