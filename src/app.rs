@@ -1,16 +1,10 @@
 //! Wiring: the one place that names concrete adapters, and sets up tracing.
 
-mod configuration;
-
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
-
-use configuration::Configuration;
 
 use crate::clock::SystemClock;
 use crate::config::host::{self, HostConfig};
@@ -24,14 +18,14 @@ use crate::reconcile::progress::Teller;
 use crate::reconcile::queue::Wake;
 use crate::reconcile::worker::Workers;
 use crate::server::api::{Api, router};
-use crate::server::socket::{self, Peer, SocketError};
+use crate::server::socket::{self, SocketError};
 use crate::source::git::{GitSettings, GitSource, Token};
 use crate::source::github::{CALL_DEADLINE, GithubChecks, GithubSettings};
 use crate::store::sqlite::SqliteStore;
 use crate::store::{Store, StoreError};
 use crate::target::docker::{DockerConfig, DockerTarget};
 use crate::trigger::config_dir::{self, LoadedConfig};
-use crate::trigger::watch::{Notice, Pace, Place};
+use crate::trigger::follow::{self, Configuration};
 
 /// How long running steps may take to reach a safe point when the daemon stops.
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
@@ -141,7 +135,7 @@ fn start_tracing(is_json: bool) {
 async fn run(config: &Path) -> Result<(), AppError> {
     let loaded = config_dir::load(config);
     let host = host_of(&loaded)?;
-    configuration::report(&loaded);
+    follow::report(&loaded);
     let (catalog, catalogs) = watch::channel(Arc::new(Catalog { projects: loaded.projects.clone() }));
     let ports = ports(&host, catalogs).await?;
     let workers = Arc::new(Workers::new(ports.clone()));
@@ -152,14 +146,13 @@ async fn run(config: &Path) -> Result<(), AppError> {
     workers.wake_unfinished().await;
     let tasks = [
         tokio::spawn(config_watch.follow()),
-        tokio::spawn(follow_repositories(Arc::clone(&workers))),
+        tokio::spawn(follow::repositories(Arc::clone(&workers))),
         tokio::spawn(follow_engine(PathBuf::from(&host.docker.socket), Arc::clone(&workers))),
     ];
     tracing::info!(socket = %host.server.socket, targets = workers.count(), "trueup serves");
-    let app = router(Api { workers: Arc::clone(&workers) }).into_make_service_with_connect_info::<Peer>();
-    let served = axum::serve(listener, app);
+    let api = Api { workers: Arc::clone(&workers) };
     tokio::select! {
-        result = served => result.map_err(|source| AppError::System { what: "serving the socket", source })?,
+        result = socket::serve(listener, router(api)) => result.map_err(|source| AppError::System { what: "serving the socket", source })?,
         () = stop_signal() => {}
     }
     tracing::info!("stopping; sites keep serving, unfinished releases go on at the next start");
@@ -289,48 +282,6 @@ async fn instance(state_dir: &Path, store: &SqliteStore) -> Result<String, AppEr
     let fresh = state_dir.join("instance.new");
     std::fs::write(&fresh, &name).and_then(|()| std::fs::rename(&fresh, &path)).map_err(failed)?;
     Ok(name)
-}
-
-/// Follows repositories on this machine, so that a push is seen at once; all others are polled.
-async fn follow_repositories(workers: Arc<Workers>) {
-    let mut catalogs = workers.ports().catalog.clone();
-    let first = places(&catalogs.borrow_and_update());
-    let mut watching = crate::trigger::watch::start(first, Pace::default(), CancellationToken::new()).await;
-    loop {
-        tokio::select! {
-            changed = catalogs.changed() => {
-                if changed.is_err() {
-                    return;
-                }
-                watching.places.send_replace(places(&catalogs.borrow_and_update()));
-            }
-            notice = watching.notices.recv() => match notice {
-                None => return,
-                Some(Notice::Changed(path)) => wake_users_of(&workers, &path),
-                Some(Notice::Degraded { why }) => tracing::warn!(%why, "local repositories are polled"),
-                Some(Notice::Restored) => tracing::info!("local repositories are watched again"),
-            },
-        }
-    }
-}
-
-fn local_path(repository: &Repository) -> Option<PathBuf> {
-    let Repository::Url(url) = repository else { return None };
-    Some(PathBuf::from(url.strip_prefix("file://")?))
-}
-
-fn places(catalog: &Catalog) -> BTreeSet<Place> {
-    catalog.projects.values().filter_map(|project| local_path(&project.repo)).map(Place::Refs).collect()
-}
-
-fn wake_users_of(workers: &Workers, path: &Path) {
-    let catalog = workers.ports().catalog.borrow().clone();
-    for name in catalog.targets() {
-        let is_user = catalog.find(&name).and_then(|(project, _)| local_path(&project.repo)).as_deref() == Some(path);
-        if is_user {
-            workers.wake(&name, Wake::SOURCE);
-        }
-    }
 }
 
 /// Follows the engine's events about our containers and networks.

@@ -1,12 +1,13 @@
 //! `trueup check`: validates the files that people write, and says what, where, why, what to do.
 
 use std::fmt::Write as _;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
+use super::paint::Paint;
 use crate::config::host::HostConfig;
 use crate::config::registry;
 use crate::manifest::apptoml;
@@ -109,7 +110,7 @@ pub(super) fn run(args: &CheckArgs) -> ExitCode {
         files if is_json => {
             format!("{}\n", json!({ "ok": is_ok, "files": files.iter().map(Checked::json).collect::<Vec<_>>() }))
         }
-        files => report(files, std::io::stdout().is_terminal()),
+        files => report(files, Paint::for_stdout().is_terminal()),
     };
     // A reader that has gone away does not change the answer.
     let _written = std::io::stdout().write_all(text.as_bytes());
@@ -233,4 +234,67 @@ fn report(files: &[Checked], has_colour: bool) -> String {
 
 fn count(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::edits;
+
+    fn app(name: &str, project: &str) -> Checked {
+        let file = edits::testdata(&format!("manifest/apptoml/{name}.toml"));
+        check_app(&file, Some(&project.parse().unwrap()))
+    }
+
+    #[test]
+    fn a_good_file_is_one_line() {
+        let checked = app("base", "shop");
+        let text = report(&[checked], false);
+        assert_eq!(text.lines().count(), 1);
+        assert!(text.contains(": ok: project shop, component web on port 8080, data at /data, 1 smoke check, 1 job"));
+    }
+
+    #[test]
+    fn a_refused_file_has_the_four_answers_and_a_count() {
+        let text = report(&[app("base", "cafe")], false);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "error: app.toml: project must be 'cafe'");
+        assert!(lines[1].starts_with("where: ") && lines[1].ends_with("base.toml:2:11"));
+        assert!(lines[2].starts_with("why:   ") && lines[3].starts_with("do:    "));
+        assert_eq!(lines.last(), Some(&"1 problem"));
+    }
+
+    #[test]
+    fn json_has_every_answer_in_a_field_of_its_own() {
+        let json = app("base", "cafe").json();
+        assert_eq!(json["ok"], false);
+        let problem = &json["problems"][0];
+        assert_eq!((problem["line"].as_u64(), problem["column"].as_u64()), (Some(2), Some(11)));
+        for field in ["file", "key", "message", "why", "fix"] {
+            assert!(problem[field].as_str().is_some_and(|text| !text.is_empty()), "{field}");
+        }
+        assert_eq!(app("base", "shop").json()["problems"], json!([]));
+    }
+
+    #[test]
+    fn colour_is_for_terminals() {
+        assert!(!report(&[app("base", "cafe")], false).contains('\u{1b}'));
+        assert!(report(&[app("base", "cafe")], true).contains('\u{1b}'));
+    }
+
+    #[test]
+    fn a_registry_file_finds_the_host_file_above_it() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("projects.d")).unwrap();
+        let file = dir.path().join("projects.d/shop.toml");
+        std::fs::write(&file, edits::text("config/registry/minimal.toml")).unwrap();
+        let checked = check_registry(&file, None);
+        assert_eq!(checked[0].unchecked.len(), 1, "the zones are not known");
+        std::fs::write(dir.path().join("huta.toml"), "schema = 1\n").unwrap();
+        let checked = check_registry(&file, None);
+        assert!(checked[0].problems[0].list[0].message.contains("Cloudflare zones"));
+        let host = edits::testdata("config/host/base.toml");
+        let checked = check_registry(&dir.path().join("projects.d"), Some(&host));
+        assert!(checked.iter().all(|one| one.problems.is_empty() && one.unchecked.is_empty()));
+    }
 }

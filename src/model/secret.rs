@@ -25,3 +25,16 @@ impl fmt::Debug for Secret {
         formatter.write_str("[secret]")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_never_prints_its_value() {
+        let secret = Secret::new("canary-7f3a".to_owned());
+        let nested = format!("{secret:?} {:#?} {:?}", Some(&secret), (&secret, 1));
+        assert!(!nested.contains("canary"), "{nested}");
+        assert_eq!(secret.expose(), "canary-7f3a");
+    }
+}

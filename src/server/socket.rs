@@ -93,3 +93,11 @@ impl Connected<IncomingStream<'_, UnixListener>> for Peer {
         Self { uid: stream.io().peer_cred().ok().map(|peer| peer.uid()) }
     }
 }
+
+/// Answers on the socket until the process ends.
+///
+/// # Errors
+/// When the listener itself fails.
+pub async fn serve(listener: UnixListener, router: axum::Router) -> std::io::Result<()> {
+    axum::serve(listener, router.into_make_service_with_connect_info::<Peer>()).await
+}

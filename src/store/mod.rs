@@ -79,6 +79,14 @@ pub trait Store: Send + Sync {
     /// Begins a release in `Phase::Planned` with the target's next number. Its plan, if it names
     /// one, must be stored already (invariant I2).
     async fn begin_release(&self, new: &NewRelease) -> Result<ReleaseRecord, StoreError>;
+    /// Records a release that serves although the store does not know it: what an empty store is rebuilt
+    /// from (ruling 3). It counts as live and retired at `new.at`; later numbers are above `number`.
+    async fn restore_release(
+        &self,
+        new: &NewRelease,
+        number: ReleaseNumber,
+        image_id: Option<&str>,
+    ) -> Result<ReleaseRecord, StoreError>;
     /// Moves a release to a phase; sets `switched_at` when it enters Proving, `ended_at` when it
     /// has an outcome. A time that is set stays, so the call may be repeated.
     async fn put_phase(

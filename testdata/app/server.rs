@@ -21,7 +21,8 @@
 //!
 //! Paths: `/` page · the health path · `/status/CODE` · `/redirect?to=URL` · `/slow?ms=N` ·
 //! `/stream?chunks=N&ms=N` · `/echo` (request line and headers) · `/env` (names and values) ·
-//! `/release` (sha and slot) · `/exit?code=N` · `/set?KEY=VALUE` (changes the behaviour from now on).
+//! `/release` (sha and slot) · `/exit?code=N` · `/fill?mib=N` (takes memory) ·
+//! `/set?KEY=VALUE` (changes the behaviour from now on).
 //!
 //! `server probe tcp HOST PORT`, `server probe udp HOST PORT`, `server probe dns SERVER NAME` and
 //! `server probe write PATH` say on one line what happened, and end with 0 only if it worked.
@@ -294,6 +295,11 @@ fn page(request: &Request, behaviour: &Mutex<Behaviour>) -> (u16, Vec<String>, S
             variable("HUTA_SLOT")
         )),
         "/exit" => exit(request.number("code", 1) as i32),
+        "/fill" => {
+            let size = request.number("mib", 1) as usize * 1024 * 1024;
+            let memory: Vec<u8> = (0..size).map(|index| index as u8 | 1).collect();
+            plain(format!("filled {}", memory.len()))
+        }
         "/set" => {
             for (key, value) in &request.query {
                 known.set(&format!("{key} {value}"));

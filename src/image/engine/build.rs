@@ -29,6 +29,9 @@ use crate::model::{Class, ImageId, ReasonCode};
 /// The scheduler's period that the CPU bound is a share of, in microseconds: the kernel's default.
 const CPU_PERIOD_MICROS: i32 = 100_000;
 
+/// How often one build is begun.
+const BUILD_TRIES: u32 = 3;
+
 /// Builds, checks and pins.
 pub(super) async fn build(
     images: &EngineImages,
@@ -40,7 +43,7 @@ pub(super) async fn build(
     check_bounds(policy, context).await?;
     let mut output = Output::new(progress);
     let deadline = Duration::from_secs(u64::from(policy.timeout_seconds));
-    match tokio::time::timeout(deadline, run(images, request, context, &mut output)).await {
+    match tokio::time::timeout(deadline, tries(images, request, context, &mut output)).await {
         Ok(result) => result?,
         Err(_elapsed) => {
             let text = format!(
@@ -106,8 +109,27 @@ fn unreadable(path: &Path, error: &std::io::Error) -> ImageError {
     failure(ReasonCode::StoreUnavailable, Class::Transient, text)
 }
 
+/// Builds again at once when the engine itself failed: it loses cached layers to whatever is
+/// untagged at the same moment, here or by hand, and finds its way the next time.
+async fn tries(
+    images: &EngineImages,
+    request: &ImageRequest,
+    context: &BuildContext,
+    output: &mut Output<'_>,
+) -> Result<(), ImageError> {
+    for _again in 1..BUILD_TRIES {
+        match run_once(images, request, context, output).await {
+            Err(error) if error.reason.code == ReasonCode::EngineUnavailable => {
+                output.note(&format!("{}; building again", error.reason.message));
+            }
+            done => return done,
+        }
+    }
+    run_once(images, request, context, output).await
+}
+
 /// Sends the archive and follows the output to its end.
-async fn run(
+async fn run_once(
     images: &EngineImages,
     request: &ImageRequest,
     context: &BuildContext,
@@ -209,7 +231,7 @@ fn build_failed(images: &EngineImages, request: &ImageRequest, error: Error) -> 
                 "image {reference} was not built: {message}. Push a commit that builds; what serves now keeps serving"
             ),
         ),
-        Kind::Commit => failure(
+        Kind::Engine | Kind::Commit => failure(
             ReasonCode::EngineUnavailable,
             Class::Transient,
             format!("the engine did not build {reference}: {message}. It is asked again by itself; its log says more"),
@@ -217,12 +239,17 @@ fn build_failed(images: &EngineImages, request: &ImageRequest, error: Error) -> 
     }
 }
 
+/// The engine's words for layers and images that went away while it built on them. **[M]**
+const ENGINE_LOST: &[&str] =
+    &["failed to get digest", "layer does not exist", "no such image: sha256:", "unknown parent image"];
+
 /// What a builder's error is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     NoBuilder,
     DiskFull,
     BaseImage,
+    Engine,
     Commit,
 }
 
@@ -234,6 +261,8 @@ fn kind(message: &str) -> Kind {
         Kind::Commit
     } else if has(&["legacy builder", "classic builder", "builder version 1 is not", "unsupported builder"]) {
         Kind::NoBuilder
+    } else if has(ENGINE_LOST) {
+        Kind::Engine
     } else if has(&["no space left on device", "disk quota exceeded"]) {
         Kind::DiskFull
     } else if has(&["toomanyrequests", "dial tcp", "i/o timeout", "tls handshake", "get \"https://", "head \"https://"])
@@ -261,6 +290,10 @@ mod tests {
                 Kind::BaseImage,
             ),
             ("toomanyrequests: You have reached your pull rate limit", Kind::BaseImage),
+            (
+                "failed to get digest sha256:614c: open /var/lib/docker/image/overlay2/imagedb/content/sha256/614c: no such file",
+                Kind::Engine,
+            ),
             ("the legacy builder was removed", Kind::NoBuilder),
         ] {
             assert_eq!(kind(message), expected, "{message}");

@@ -87,6 +87,15 @@ impl Store for SqliteStore {
         self.durably(|db| releases::begin_release(db, new)).await
     }
 
+    async fn restore_release(
+        &self,
+        new: &NewRelease,
+        number: ReleaseNumber,
+        image_id: Option<&str>,
+    ) -> Result<ReleaseRecord, StoreError> {
+        self.durably(|db| releases::restore_release(db, new, (number, image_id))).await
+    }
+
     async fn put_phase(
         &self,
         target: &TargetName,

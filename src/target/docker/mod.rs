@@ -23,6 +23,7 @@ use async_trait::async_trait;
 
 use self::engine::{Engine, failure};
 use self::isolation::Firewall;
+pub use self::isolation::NFT_RULES;
 use crate::model::live::LiveState;
 use crate::model::{Class, ReasonCode, Slot, TargetName};
 use crate::plan::Step;

@@ -8,14 +8,12 @@ use bollard::query_parameters::{
 };
 
 use super::engine::{CallError, WRITE_DEADLINE, failure, name_taken, optional};
-use super::{DockerTarget, body, logs, network, observe, ports};
+use super::{DockerTarget, body, network, observe, ports};
 use crate::model::desired::ContainerSpec;
 use crate::model::live::{LiveContainer, SlotState};
 use crate::model::{Class, ReasonCode, Slot, TargetName};
 use crate::target::TargetError;
 
-/// Lines of a container's log that go into an error as evidence.
-const EVIDENCE_LINES: u32 = 20;
 /// A process that is in the middle of a system call can outlive SIGKILL for a moment.
 const KILL_MARGIN: Duration = Duration::from_secs(30);
 /// Seconds between SIGTERM and SIGKILL for what is replaced before its own start was proven.
@@ -102,6 +100,9 @@ async fn create_failed(
         );
         return failure(ReasonCode::ImageMissing, Class::Transient, text);
     }
+    if is_about_the_command(&error.message) {
+        return command_failed(&error);
+    }
     error.into()
 }
 
@@ -125,28 +126,27 @@ async fn start_failed(docker: &DockerTarget, target: &TargetName, slot: Slot, er
         return ports::taken(docker, target, (slot, port)).await;
     }
     if is_about_the_command(&error.message) {
-        let text = format!(
-            "the engine cannot run the image's command: {}. Check ENTRYPOINT and CMD, that the file is in the image, \
-             executable by any user and built for linux/amd64",
-            error.message
-        );
-        let mut failed = failure(ReasonCode::CrashedAtStart, Class::Stalled, text);
-        if let Ok(lines) = logs::tail(docker, target, slot, EVIDENCE_LINES).await
-            && !lines.is_empty()
-        {
-            failed.reason = failed.reason.with_evidence(lines.join("\n"));
-        }
-        return failed;
+        return command_failed(&error);
     }
     error.into()
 }
 
 /// runc names the program it could not execute; that is the image's fault and not the engine's.
+/// The engine's own programs can be missing too, and then there is no container process yet.
 fn is_about_the_command(message: &str) -> bool {
-    message.contains("exec: ")
-        || message.contains("exec format error")
-        || message.contains("executable file not found")
-        || message.contains("no command specified")
+    let message = message.to_ascii_lowercase();
+    message.contains("no command specified")
+        || (message.contains("container process")
+            && (message.contains("exec: ") || message.contains("exec format error")))
+}
+
+fn command_failed(error: &CallError) -> TargetError {
+    let text = format!(
+        "the engine cannot run the image's command: {}. Check ENTRYPOINT and CMD, that the file is in the image, \
+         executable by any user and built for linux/amd64",
+        error.message
+    );
+    failure(ReasonCode::CrashedAtStart, Class::Stalled, text)
 }
 
 /// Starts again what is stopped in the seat (undo of an exclusive replacement).
@@ -244,4 +244,27 @@ async fn remove_id(docker: &DockerTarget, id: &str) -> Result<(), TargetError> {
     let what = format!("remove container {id}");
     optional(docker.engine.bounded(&what, WRITE_DEADLINE, client.remove_container(id, Some(options))).await)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_image_asks_to_run_is_the_images_fault() {
+        for message in [
+            "OCI runtime create failed: container_linux.go:380: starting container process caused: exec: \"/x\": stat /x: no such file or directory: unknown",
+            "failed to create task: OCI runtime create failed: runc create failed: unable to start container process: exec: \"x\": executable file not found in $PATH: unknown",
+            "No command specified",
+        ] {
+            assert!(is_about_the_command(message), "{message}");
+        }
+        for message in [
+            "failed to start userland proxy: exec: \"docker-proxy\": executable file not found in $PATH",
+            "failed to create shim: OCI runtime create failed: unable to retrieve OCI runtime error: exec: \"runc\": executable file not found",
+            "OCI runtime create failed: container_linux.go:380: starting container process caused: process_linux.go:545: cgroup: no space left on device",
+        ] {
+            assert!(!is_about_the_command(message), "{message}");
+        }
+    }
 }

@@ -64,6 +64,12 @@ fn a_change_of_the_registry_is_a_new_generation_of_the_live_commit() {
     assert_eq!((&broken["is_true"], &broken["reason"]), (&false.into(), &"ConfigInvalid".into()));
     assert!(broken["message"].as_str().unwrap().contains("memory"), "{broken:#}");
 
+    // Nor does a start with a broken file make an orphan of what runs.
+    assert!(world.stop_daemon().success());
+    world.start_daemon();
+    world.held("ConfigInvalid");
+    assert_eq!((&world.status()["state"], world.serves(&next)), (&"held".into(), true));
+
     std::fs::write(world.registry_file(), good).unwrap();
     world.until("the registry is good again", || {
         let status = world.status();

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 
 use super::app::AppSpec;
 use super::client::Client;
@@ -109,6 +109,10 @@ impl PrivateEngine {
         let Some(process) = self.process.take() else { return };
         if signal == Signal::KILL {
             process.kill();
+            // A service manager would end the engine's helper with it.
+            let helper = std::fs::read_to_string(self.dir.path().join("exec/containerd/containerd.pid"));
+            let helper = helper.ok().and_then(|pid| Pid::from_raw(pid.trim().parse().ok()?));
+            helper.map(|pid| rustix::process::kill_process(pid, Signal::KILL).ok());
             // What a dead engine leaves there would stop its successor.
             std::fs::remove_file(self.dir.path().join("docker.pid")).ok();
         } else {

@@ -43,6 +43,12 @@ impl<'a> Output<'a> {
         self.line(rest);
     }
 
+    /// A line of our own between those of the builder.
+    pub(super) fn note(&mut self, text: &str) {
+        self.flush();
+        self.line(clean(text));
+    }
+
     fn line(&mut self, line: String) {
         if line.trim().is_empty() {
             return;

@@ -23,6 +23,10 @@ use super::engine::failure;
 use crate::model::{Class, ReasonCode};
 use crate::target::TargetError;
 
+/// The rules as text for `nft -f`, for a unit that sets them before the engine starts: containers
+/// that the engine starts at boot would otherwise run without them until the daemon's first pass.
+pub const NFT_RULES: &str = nft::TEXT;
+
 /// Both programs answer within milliseconds; a kernel lock held by a firewall reload can take longer.
 const TOOL_DEADLINE: Duration = Duration::from_secs(15);
 /// Where the programs are looked for; never `PATH`, which is not ours to trust.

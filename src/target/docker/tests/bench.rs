@@ -146,10 +146,11 @@ impl Bench {
         networks.into_values().next().unwrap().ip_address.unwrap()
     }
 
-    /// The host's address on a network.
-    pub(super) async fn gateway(&self, network: &str) -> String {
-        let inspected = self.client.inspect_network(network, None).await.unwrap();
-        inspected.ipam.unwrap().config.unwrap()[0].gateway.clone().unwrap()
+    /// The host's address on the container's network.
+    pub(super) async fn gateway(&self, name: &str) -> String {
+        let inspected = self.client.inspect_container(name, None).await.unwrap();
+        let networks = inspected.network_settings.unwrap().networks.unwrap();
+        networks.into_values().next().unwrap().gateway.unwrap()
     }
 
     pub(super) async fn foreign_network(&self) -> String {

@@ -76,14 +76,14 @@ async fn nothing_gets_out_of_a_container_and_the_published_port_still_answers() 
     let outside = format!("{}.outside", bench.target.project);
     bench.foreign_container(&outside, Default::default()).await;
     let ears = Ears::new();
-    let open = bench.gateway("bridge").await;
+    let open = bench.gateway(&outside).await;
     let control = bench.exec(&outside, &["probe", "tcp", &open, &ears.tcp_port()]).await;
     assert_eq!(control, "connected");
     assert_eq!(bench.exec(&outside, &["probe", "udp", &open, &ears.udp_port()]).await, "sent");
     app::eventually("the control's datagram", async || ears.udp.peek(&mut [0; 16]).is_ok()).await;
     assert_eq!(ears.heard(), (true, true));
 
-    let gateway = bench.gateway(&bench.target.network()).await;
+    let gateway = bench.gateway(&inside).await;
     let hosts = host_addresses();
     assert!(hosts.contains(&gateway), "{hosts:?} has the bridge's own address {gateway}");
     let neighbour = bench.address(&outside).await;

@@ -140,3 +140,40 @@ async fn what_ignores_the_signal_is_killed_after_its_grace() {
     bench.apply(Step::StopSlot { slot: Slot::A, grace_seconds: 1 }).await.unwrap();
     assert_eq!(bench.live(Slot::A).await.run, RunState::Exited { code: 137, is_out_of_memory: false });
 }
+
+#[tokio::test]
+async fn an_image_without_a_command_is_the_commits_fault() {
+    let bench = Bench::new(AppSpec { command: Vec::new(), ..AppSpec::default() }).await;
+    bench.network().await;
+    let error = bench.start(&bench.spec(Slot::A, 1)).await.unwrap_err();
+    assert_eq!(error.reason.code, ReasonCode::CrashedAtStart, "{error}");
+}
+
+#[tokio::test]
+async fn a_paused_container_does_not_count_as_running_and_is_replaced() {
+    let bench = Bench::new(AppSpec::default()).await;
+    bench.network().await;
+    let spec = bench.spec(Slot::A, 1);
+    bench.start(&spec).await.unwrap();
+    let paused = bench.live(Slot::A).await;
+    bench.client.pause_container(&paused.id).await.unwrap();
+    assert_eq!(bench.live(Slot::A).await.run, RunState::Created);
+    bench.start(&spec).await.unwrap();
+    bench.serving(Slot::A).await;
+    assert_ne!(bench.live(Slot::A).await.id, paused.id);
+}
+
+#[tokio::test]
+async fn what_the_kernel_ends_for_memory_says_so() {
+    let bench = Bench::new(AppSpec::default()).await;
+    bench.network().await;
+    let mut spec = bench.spec(Slot::A, 1);
+    spec.memory_bytes = 32 << 20;
+    spec.tmpfs = [("/tmp".to_owned(), "rw,size=67108864,mode=1777".to_owned())].into();
+    bench.start(&spec).await.unwrap();
+    bench.serving(Slot::A).await;
+    let reply = super::bench::get(spec.host_port, "/fill?mib=60");
+    assert_eq!(reply, None);
+    app::eventually("the container has ended", async || !running(&bench.live(Slot::A).await)).await;
+    assert_eq!(bench.live(Slot::A).await.run, RunState::Exited { code: 137, is_out_of_memory: true });
+}
