@@ -70,7 +70,7 @@ impl Fleet {
     fn host_file(&self, more: &str) -> String {
         let path = self.path().display();
         format!(
-            "schema = 1\n\n[platform]\nstate_dir = \"{path}/state\"\n\n[server]\nsocket = \"{path}/trueup.sock\"\n\n[edge]\nadmin = \"unix/{path}/admin.sock\"\nsites = \"{path}/sites\"\ncaddyfile = \"{path}/Caddyfile\"\npublic_checks = \"direct\"\ntls = \"off\"\n\n{more}"
+            "schema = 1\n\n[platform]\nstate_dir = \"{path}/state\"\n\n[server]\nsocket = \"{path}/trueup.sock\"\n\n[edge]\nadmin = \"{path}/admin.sock\"\nsites = \"{path}/sites\"\ncaddyfile = \"{path}/Caddyfile\"\npublic_checks = \"direct\"\ntls = \"off\"\n\n{more}"
         )
     }
 

@@ -21,6 +21,7 @@ use trueup::reconcile::progress::{Progress, Rest, Teller};
 use trueup::reconcile::queue::Wake;
 use trueup::reconcile::worker::Workers;
 use trueup::source::git::{GitSettings, GitSource};
+use trueup::source::shared::SharedLooks;
 use trueup::source::{Ancestry, Checks, ChecksError, CiFacts, CommitFacts, Export, Look, Source, SourceError};
 use trueup::store::sqlite::SqliteStore;
 use trueup::target::docker::{DockerConfig, DockerTarget};
@@ -111,7 +112,7 @@ async fn ports(fleet: &Fleet, counted: &Arc<Counted>, checks: &Arc<CountedChecks
     let docker =
         DockerConfig { socket: SOCKET.into(), state_dir: state_dir.clone(), instance: "bench-idle".to_owned() };
     Ports {
-        source: Arc::<Counted>::clone(counted),
+        source: Arc::new(SharedLooks::new(Arc::<Counted>::clone(counted))),
         checks: Arc::<CountedChecks>::clone(checks),
         images: Arc::new(EngineImages::new(SOCKET.into())),
         target: Arc::new(DockerTarget::new(docker)),
