@@ -21,6 +21,7 @@ use crate::server::api::{Api, router};
 use crate::server::socket::{self, SocketError};
 use crate::source::git::{GitSettings, GitSource, Token};
 use crate::source::github::{CALL_DEADLINE, GithubChecks, GithubSettings};
+use crate::source::shared::SharedLooks;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{Store, StoreError};
 use crate::target::docker::{DockerConfig, DockerTarget};
@@ -219,7 +220,7 @@ async fn ports(host: &HostConfig, catalog: watch::Receiver<Arc<Catalog>>) -> Res
         state_dir: state_dir.clone(),
     });
     Ok(Ports {
-        source: Arc::new(source),
+        source: Arc::new(SharedLooks::new(Arc::new(source))),
         checks: Arc::new(checks),
         images: Arc::new(EngineImages::new(PathBuf::from(&host.docker.socket))),
         target: Arc::new(DockerTarget::new(docker)),

@@ -12,6 +12,7 @@ pub use crate::model::ci::{CiFacts, CiRun};
 
 pub mod git;
 pub mod github;
+pub mod shared;
 
 /// What one look at a branch saw.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -35,7 +35,8 @@ pub trait Store: Send + Sync {
     // Refs
     /// What was last seen of a target's branch.
     async fn observed_ref(&self, target: &TargetName) -> Result<Option<ObservedRef>, StoreError>;
-    /// Records a look (field report 35: one source of truth, with its time).
+    /// Records a look (field report 35: one source of truth, with its time). Where nothing but its time
+    /// is new, an engine may write it a little later, together with others.
     async fn put_observed_ref(&self, target: &TargetName, seen: &ObservedRef) -> Result<(), StoreError>;
 
     // Controls by people

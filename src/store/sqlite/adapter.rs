@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 
+use super::looks::Put;
 use super::{SqliteStore, controls, facts, releases};
 use crate::model::{ReleaseNumber, Sha, TargetName};
 use crate::release::Phase;
@@ -19,11 +20,28 @@ impl Store for SqliteStore {
     }
 
     async fn observed_ref(&self, target: &TargetName) -> Result<Option<ObservedRef>, StoreError> {
-        controls::observed_ref(&self.readers, target).await
+        if let Some(known) = self.looks.of(target) {
+            return Ok(Some(known));
+        }
+        let found = controls::observed_ref(&self.readers, target).await?;
+        if let (Some(found), Some(_)) = (&found, &self.writer) {
+            self.looks.read(target, found);
+        }
+        Ok(found)
     }
 
     async fn put_observed_ref(&self, target: &TargetName, seen: &ObservedRef) -> Result<(), StoreError> {
-        self.durably(|db| controls::put_observed_ref(db, target, seen)).await
+        match self.looks.put(target, seen) {
+            Put::Kept => return Ok(()),
+            Put::Due(looks) => return self.write_looks(&looks).await,
+            Put::Changed => self.looks.forget(target),
+        }
+        self.durably(|db| controls::put_observed_ref(db, target, seen)).await?;
+        // What is read back is what was stored: times without what the engine cuts off.
+        if let Some(stored) = controls::observed_ref(&self.readers, target).await? {
+            self.looks.stored(target, &stored);
+        }
+        Ok(())
     }
 
     async fn pause(&self, target: &TargetName) -> Result<Option<Pause>, StoreError> {
