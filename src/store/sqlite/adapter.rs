@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use super::{SqliteStore, controls, facts, releases};
 use crate::model::{ReleaseNumber, Sha, TargetName};
 use crate::release::Phase;
+use crate::store::deliveries::Deliveries;
 use crate::store::record::{
     Approval, AuditEvent, CiRecord, Condition, DriftFinding, JournalEntry, ManifestRecord, NewRelease, ObservedRef,
     Pause, Pin, PlanRecord, QuarantineEntry, ReleaseRecord,
@@ -175,5 +176,9 @@ impl Store for SqliteStore {
 
     async fn known_targets(&self) -> Result<Vec<(TargetName, bool)>, StoreError> {
         facts::known_targets(&self.readers).await
+    }
+
+    fn deliveries(&self) -> Option<&dyn Deliveries> {
+        Some(self)
     }
 }
