@@ -13,6 +13,7 @@ use crate::model::{ReleaseNumber, Sha, TargetName};
 
 #[cfg(test)]
 mod contract;
+pub mod deliveries;
 mod error;
 pub mod record;
 pub mod schema;
@@ -21,6 +22,7 @@ pub mod sqlite;
 pub use error::StoreError;
 
 use crate::release::Phase;
+use deliveries::Deliveries;
 use record::{
     Approval, AuditEvent, CiRecord, Condition, DriftFinding, JournalEntry, ManifestRecord, NewRelease, ObservedRef,
     Pause, Pin, PlanRecord, QuarantineEntry, ReleaseRecord,
@@ -142,4 +144,9 @@ pub trait Store: Send + Sync {
     async fn put_known_target(&self, target: &TargetName, is_orphaned: bool) -> Result<(), StoreError>;
     /// All targets ever named, with whether they are orphaned.
     async fn known_targets(&self) -> Result<Vec<(TargetName, bool)>, StoreError>;
+
+    /// The part that keeps webhook deliveries; a store without one cannot take any in.
+    fn deliveries(&self) -> Option<&dyn Deliveries> {
+        None
+    }
 }

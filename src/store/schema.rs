@@ -4,12 +4,14 @@
 //! change is a new one behind it. Times are UTC microseconds. Records inside records are JSON
 //! where no question looks into them. Nothing in it is secret.
 
+mod deliveries;
+
 /// `PRAGMA application_id` of our files: `trup` in ASCII, so that no other program's database is
 /// ever taken for ours.
 pub const APPLICATION_ID: u32 = 0x7472_7570;
 
 /// The migrations, in order; the n-th one (counted from 1) leads to schema n.
-pub const MIGRATIONS: &[&str] = &[V1];
+pub const MIGRATIONS: &[&str] = &[V1, deliveries::V2];
 
 /// The schema that this program reads and writes.
 #[must_use]

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::config_dir::{self, LoadedConfig};
 use super::watch::{Notice, Pace, Place, start};
+use crate::config::host::GitHub;
 use crate::model::TargetName;
 use crate::model::policy::Repository;
 use crate::reconcile::ports::Catalog;
@@ -25,6 +26,8 @@ pub struct Configuration {
     pub catalog: watch::Sender<Arc<Catalog>>,
     /// Who is woken.
     pub workers: Arc<Workers>,
+    /// Where `[github]` goes, for the webhooks.
+    pub github: watch::Sender<GitHub>,
 }
 
 impl Configuration {
@@ -48,6 +51,13 @@ impl Configuration {
     async fn reload(&self) -> LoadedConfig {
         let loaded = config_dir::load(&self.dir);
         report(&loaded);
+        if let Some(host) = &loaded.host {
+            self.github.send_if_modified(|github| {
+                let is_new = *github != host.github;
+                github.clone_from(&host.github);
+                is_new
+            });
+        }
         let before = self.catalog.borrow().clone();
         let mut projects = loaded.projects.clone();
         for (name, project) in &before.projects {

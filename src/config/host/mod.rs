@@ -121,6 +121,8 @@ pub struct GitHub {
     pub app: Option<GitHubApp>,
     /// One or two, so that a secret can be changed without a gap; empty = webhooks are off.
     pub webhook_secret_files: Vec<String>,
+    /// `webhook_limit` **(own)**: the largest delivery in bytes, 64 KiB to 25 MiB, default 5 MiB (ruling 30).
+    pub webhook_limit_bytes: u64,
 }
 
 impl Default for GitHub {
@@ -131,6 +133,7 @@ impl Default for GitHub {
             token_file: None,
             app: None,
             webhook_secret_files: Vec::new(),
+            webhook_limit_bytes: 5 * 1024 * 1024,
         }
     }
 }

@@ -7,6 +7,7 @@ use super::looks::Put;
 use super::{SqliteStore, controls, facts, releases};
 use crate::model::{ReleaseNumber, Sha, TargetName};
 use crate::release::Phase;
+use crate::store::deliveries::Deliveries;
 use crate::store::record::{
     Approval, AuditEvent, CiRecord, Condition, DriftFinding, JournalEntry, ManifestRecord, NewRelease, ObservedRef,
     Pause, Pin, PlanRecord, QuarantineEntry, ReleaseRecord,
@@ -202,5 +203,9 @@ impl Store for SqliteStore {
 
     async fn known_targets(&self) -> Result<Vec<(TargetName, bool)>, StoreError> {
         facts::known_targets(&self.readers).await
+    }
+
+    fn deliveries(&self) -> Option<&dyn Deliveries> {
+        Some(self)
     }
 }

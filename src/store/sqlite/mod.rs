@@ -9,6 +9,7 @@
 mod adapter;
 mod controls;
 mod db;
+mod deliveries;
 mod facts;
 mod files;
 mod looks;
