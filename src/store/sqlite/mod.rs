@@ -13,6 +13,7 @@ mod facts;
 mod files;
 mod open;
 mod releases;
+mod told;
 
 use std::fs::File;
 use std::path::Path;
