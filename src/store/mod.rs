@@ -9,7 +9,7 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use crate::model::{ReleaseNumber, Sha, TargetName};
+use crate::model::{BranchName, ReleaseNumber, Sha, TargetName};
 
 #[cfg(test)]
 mod contract;
@@ -25,7 +25,7 @@ use crate::release::Phase;
 use deliveries::Deliveries;
 use record::{
     Approval, AuditEvent, CiRecord, Condition, DriftFinding, JournalEntry, ManifestRecord, NewRelease, ObservedRef,
-    Pause, Pin, PlanRecord, QuarantineEntry, ReleaseRecord,
+    Pause, Pin, PlanRecord, QuarantineEntry, ReleaseRecord, ReportRecord, RevertRecord,
 };
 
 /// Where records survive a crash. Every write is durable when it returns.
@@ -134,6 +134,18 @@ pub trait Store: Send + Sync {
     async fn drift(&self, target: &TargetName) -> Result<Option<DriftFinding>, StoreError>;
     /// Sets or clears it; `since` of an equal finding is kept.
     async fn put_drift(&self, target: &TargetName, finding: Option<&DriftFinding>) -> Result<(), StoreError>;
+
+    // Reverts and reports
+    /// The revert that was written for a commit of a branch.
+    async fn revert(&self, repo: &str, branch: &BranchName, bad: &Sha) -> Result<Option<RevertRecord>, StoreError>;
+    /// Records one, replacing what is recorded for its (repository, branch, commit).
+    async fn put_revert(&self, revert: &RevertRecord) -> Result<(), StoreError>;
+    /// The newest revert that went back to a revision on a branch.
+    async fn revert_to(&self, repo: &str, branch: &BranchName, good: &Sha) -> Result<Option<RevertRecord>, StoreError>;
+    /// What was last reported of a commit under a context.
+    async fn report(&self, repo: &str, sha: &Sha, context: &str) -> Result<Option<ReportRecord>, StoreError>;
+    /// Records a report, replacing the one before.
+    async fn put_report(&self, report: &ReportRecord) -> Result<(), StoreError>;
 
     // Audit and known targets
     /// Appends one event; events are never changed or removed.

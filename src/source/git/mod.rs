@@ -20,6 +20,7 @@ use tokio::sync::Semaphore;
 use crate::model::policy::Repository;
 use crate::model::{BranchName, Class, Reason, ReasonCode, RepoPath, Sha};
 
+use super::http::Roots;
 use super::{Ancestry, CommitFacts, Export, Look, Source, SourceError};
 use abort::Abort;
 use fault::{Fault, hold, told};
@@ -39,10 +40,12 @@ mod fault;
 mod history;
 mod mirror;
 mod place;
+mod push;
 mod repo;
 mod run;
 mod settings;
 mod ssh;
+mod survey;
 mod talk;
 mod tree;
 mod whole;
@@ -85,6 +88,14 @@ impl GitSource {
     /// # Errors
     /// [`SourceError`] when another process holds the directory or it cannot be written.
     pub fn open(settings: GitSettings) -> Result<Self, SourceError> {
+        Self::open_trusting(settings, &Roots::default())
+    }
+
+    /// As [`GitSource::open`], with authorities that are trusted beside the system's.
+    ///
+    /// # Errors
+    /// As [`GitSource::open`].
+    pub fn open_trusting(settings: GitSettings, roots: &Roots) -> Result<Self, SourceError> {
         let path = settings.state_dir.join("git");
         let root = mirror::Root::take(path.clone()).map_err(|error| {
             let why = if error.kind() == std::io::ErrorKind::WouldBlock {
@@ -96,7 +107,7 @@ impl GitSource {
             SourceError { reason: Reason::new(ReasonCode::GitUnavailable, message), class: Class::Stalled }
         })?;
         mirror::private_dir(&settings.state_dir.join("ssh")).map_err(|error| bug(&error.to_string()))?;
-        let client = |is_loopback| wire::client(is_loopback).map_err(|why| bug(&why));
+        let client = |is_loopback| wire::client(is_loopback, roots).map_err(|why| bug(&why));
         Ok(Self {
             shared: Arc::new(Common {
                 direct: client(true)?,
@@ -160,7 +171,7 @@ impl GitSource {
             remote,
             client: if is_direct { common.direct.clone() } else { common.outer.clone() },
             handle: Handle::current(),
-            token: common.settings.token.clone().filter(|_| takes_token),
+            token: common.settings.token.clone().filter(|_| takes_token).map(|token| token.bound(repository)),
             keys: ssh::Keys {
                 known_hosts: common.settings.state_dir.join("ssh/known_hosts"),
                 identity: common.settings.identity_files.get(repository).cloned(),

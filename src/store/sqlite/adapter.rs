@@ -4,13 +4,13 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 
 use super::looks::Put;
-use super::{SqliteStore, controls, facts, releases};
-use crate::model::{ReleaseNumber, Sha, TargetName};
+use super::{SqliteStore, controls, facts, releases, told};
+use crate::model::{BranchName, ReleaseNumber, Sha, TargetName};
 use crate::release::Phase;
 use crate::store::deliveries::Deliveries;
 use crate::store::record::{
     Approval, AuditEvent, CiRecord, Condition, DriftFinding, JournalEntry, ManifestRecord, NewRelease, ObservedRef,
-    Pause, Pin, PlanRecord, QuarantineEntry, ReleaseRecord,
+    Pause, Pin, PlanRecord, QuarantineEntry, ReleaseRecord, ReportRecord, RevertRecord,
 };
 use crate::store::{Store, StoreError};
 
@@ -187,6 +187,26 @@ impl Store for SqliteStore {
 
     async fn put_drift(&self, target: &TargetName, finding: Option<&DriftFinding>) -> Result<(), StoreError> {
         self.durably(|db| facts::put_drift(db, target, finding)).await
+    }
+
+    async fn revert(&self, repo: &str, branch: &BranchName, bad: &Sha) -> Result<Option<RevertRecord>, StoreError> {
+        told::revert(&self.readers, (repo, branch), bad).await
+    }
+
+    async fn put_revert(&self, revert: &RevertRecord) -> Result<(), StoreError> {
+        self.durably(|db| told::put_revert(db, revert)).await
+    }
+
+    async fn revert_to(&self, repo: &str, branch: &BranchName, good: &Sha) -> Result<Option<RevertRecord>, StoreError> {
+        told::revert_to(&self.readers, (repo, branch), good).await
+    }
+
+    async fn report(&self, repo: &str, sha: &Sha, context: &str) -> Result<Option<ReportRecord>, StoreError> {
+        told::report(&self.readers, (repo, sha), context).await
+    }
+
+    async fn put_report(&self, report: &ReportRecord) -> Result<(), StoreError> {
+        self.durably(|db| told::put_report(db, report)).await
     }
 
     async fn audit(&self, event: &AuditEvent) -> Result<(), StoreError> {

@@ -15,6 +15,7 @@ mod files;
 mod looks;
 mod open;
 mod releases;
+mod told;
 
 use std::collections::BTreeMap;
 use std::fs::File;
