@@ -180,6 +180,9 @@ impl Run {
         if self.is_shutdown() {
             return Err(Halt::Shutdown);
         }
+        if self.record.phase == Phase::Switching && self.is_confirmed() {
+            return self.advance(Event::Switched).await;
+        }
         if self.record.phase == Phase::Switching
             && let Err(error) = self.prove_candidate().await?
         {
@@ -198,6 +201,12 @@ impl Run {
             Ok(()) => Ok(()),
             Err(error) => self.fail(error.reason).await,
         }
+    }
+
+    /// Whether the edge has shown the switch; an earlier process may have died before it moved on from there.
+    fn is_confirmed(&self) -> bool {
+        let next = self.next(Section::Commit);
+        next.is_none_or(|(_, step)| !matches!(step, Step::Route { .. } | Step::ConfirmEdge { .. }))
     }
 
     async fn undo(&mut self, section: Section) -> Result<(), Halt> {

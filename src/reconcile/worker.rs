@@ -243,8 +243,11 @@ impl Worker {
                 Err(Halt::Shutdown) => return Err(Halt::Shutdown),
                 Err(halt) => {
                     tracing::error!(target = %self.target, error = %chain(&halt), "an unfinished release could not go on");
-                    if self.is_over(AFTER_HALT).await {
-                        return Err(Halt::Shutdown);
+                    // Wakes that wait change nothing about it, so they do not cut this short.
+                    let mut shutdown = self.shutdown.clone();
+                    tokio::select! {
+                        () = self.ports.clock.sleep(AFTER_HALT) => {}
+                        () = told(&mut shutdown) => return Err(Halt::Shutdown),
                     }
                 }
             }

@@ -110,11 +110,14 @@ impl PrivateEngine {
         if signal == Signal::KILL {
             process.kill();
             // A service manager would end the engine's helper with it.
-            let helper = std::fs::read_to_string(self.dir.path().join("exec/containerd/containerd.pid"));
-            let helper = helper.ok().and_then(|pid| Pid::from_raw(pid.trim().parse().ok()?));
+            let pid_file = self.dir.path().join("exec/containerd/containerd.pid");
+            let helper =
+                std::fs::read_to_string(&pid_file).ok().and_then(|pid| Pid::from_raw(pid.trim().parse().ok()?));
             helper.map(|pid| rustix::process::kill_process(pid, Signal::KILL).ok());
-            // What a dead engine leaves there would stop its successor.
-            std::fs::remove_file(self.dir.path().join("docker.pid")).ok();
+            // What dead processes leave there would stop their successors.
+            for file in [pid_file, self.dir.path().join("docker.pid")] {
+                std::fs::remove_file(file).ok();
+            }
         } else {
             process.terminate(Duration::from_secs(60));
         }
