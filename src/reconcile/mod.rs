@@ -11,8 +11,11 @@ pub mod preview;
 pub mod progress;
 mod proof;
 pub mod queue;
+pub mod reporting;
 pub mod resume;
+pub mod rollback;
 pub mod run;
+mod stand_in;
 mod steps;
 pub mod worker;
 
