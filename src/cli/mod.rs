@@ -5,9 +5,11 @@ mod act;
 mod calendar;
 mod check;
 mod daemon;
+mod doctor;
 mod paint;
 mod read;
 mod remote;
+mod rollback;
 mod serve;
 mod shell;
 mod target;
@@ -50,6 +52,8 @@ enum Command {
     Log(read::LogArgs),
     Why(read::WhyArgs),
     Drift(read::DriftArgs),
+    Rollback(rollback::RollbackArgs),
+    Doctor(doctor::DoctorArgs),
     /// Begins no release of a target until `resume`; what runs keeps running.
     Pause(act::NoteArgs),
     /// Lifts a pause or a pin.
@@ -84,6 +88,8 @@ pub fn run<I: IntoIterator<Item = OsString>>(arguments: I) -> ExitCode {
         | Command::Log(_)
         | Command::Why(_)
         | Command::Drift(_)
+        | Command::Rollback(_)
+        | Command::Doctor(_)
         | Command::Pause(_)
         | Command::Resume(_)
         | Command::Retry(_)) => asked(&global, other),
@@ -116,6 +122,8 @@ async fn answer(global: &Global, command: Command) -> Result<ExitCode, RemoteErr
         Command::Log(args) => read::log(global, &args).await,
         Command::Why(args) => read::why(global, &args).await,
         Command::Drift(args) => read::drift(global, &args).await,
+        Command::Rollback(args) => rollback::run(global, &args).await,
+        Command::Doctor(args) => Ok(doctor::run(global, &args).await),
         Command::Pause(args) => act::note(global, &args, "pause").await,
         Command::Resume(args) => act::note(global, &args, "resume").await,
         Command::Retry(args) => act::note(global, &args, "retry").await,

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -72,6 +72,7 @@ struct Common {
     ssh_looks: Arc<Semaphore>,
     fetches: Arc<Semaphore>,
     repos: Mutex<BTreeMap<Repository, Arc<Repo>>>,
+    identities: RwLock<BTreeMap<Repository, PathBuf>>,
 }
 
 impl fmt::Debug for GitSource {
@@ -118,8 +119,23 @@ impl GitSource {
                 ssh_looks: Arc::new(Semaphore::new(SSH_LOOKS_AT_ONCE)),
                 fetches: Arc::new(Semaphore::new(FETCHES_AT_ONCE)),
                 repos: Mutex::new(BTreeMap::new()),
+                identities: RwLock::default(),
             }),
         })
+    }
+
+    /// Sets the SSH key of each repository that has its own, in place of those set before.
+    pub fn identify(&self, files: BTreeMap<Repository, PathBuf>) {
+        let mut known = self.shared.identities.write().unwrap_or_else(PoisonError::into_inner);
+        if *known != files {
+            *known = files;
+            hold(&self.shared.repos).retain(|_, repo| !matches!(repo.remote.way, Way::Ssh { .. }));
+        }
+    }
+
+    fn identity(&self, repository: &Repository) -> Option<PathBuf> {
+        let known = self.shared.identities.read().unwrap_or_else(PoisonError::into_inner);
+        known.get(repository).or_else(|| self.shared.settings.identity_files.get(repository)).cloned()
     }
 
     /// Says whether a path of a fetched commit is a regular file: what a Dockerfile must be (ruling 43).
@@ -151,6 +167,7 @@ impl GitSource {
     /// The repository's entry, made at its first use.
     fn repo(&self, repository: &Repository) -> Result<Arc<Repo>, SourceError> {
         let common = &self.shared;
+        let identity = self.identity(repository);
         let mut repos = hold(&common.repos);
         if let Some(repo) = repos.get(repository) {
             return Ok(Arc::clone(repo));
@@ -174,7 +191,7 @@ impl GitSource {
             token: common.settings.token.clone().filter(|_| takes_token).map(|token| token.bound(repository)),
             keys: ssh::Keys {
                 known_hosts: common.settings.state_dir.join("ssh/known_hosts"),
-                identity: common.settings.identity_files.get(repository).cloned(),
+                identity,
             },
             turn: Arc::default(),
             flights: Mutex::default(),
