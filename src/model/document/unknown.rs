@@ -44,6 +44,15 @@ impl Table<'_> {
 /// The longest key that is compared: no known one is half as long, and the comparison is quadratic.
 const LONGEST_COMPARED: usize = 64;
 
+impl Table<'_> {
+    /// Notes every key that is not among `known`, each in a problem of its own.
+    pub fn only_each(&self, known: &[&str]) {
+        for key in self.map.keys().map(|key| key.get_ref().as_ref()).filter(|key| !known.contains(key)) {
+            self.refuse_key(key, Refusal::new("is an unknown key", STRICT, nearest_fix(key, known)));
+        }
+    }
+}
+
 /// What to do about an unknown key: the nearest known one, or the whole list.
 fn nearest_fix(key: &str, known: &[&str]) -> String {
     let near = |candidate: &&&str| strsim::damerau_levenshtein(key, candidate) <= (candidate.len() / 3).max(1);

@@ -189,10 +189,7 @@ impl GitSource {
             client: if is_direct { common.direct.clone() } else { common.outer.clone() },
             handle: Handle::current(),
             token: common.settings.token.clone().filter(|_| takes_token).map(|token| token.bound(repository)),
-            keys: ssh::Keys {
-                known_hosts: common.settings.state_dir.join("ssh/known_hosts"),
-                identity,
-            },
+            keys: ssh::Keys { known_hosts: common.settings.state_dir.join("ssh/known_hosts"), identity },
             turn: Arc::default(),
             flights: Mutex::default(),
             place: RwLock::default(),

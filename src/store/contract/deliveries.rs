@@ -1,8 +1,8 @@
 //! What every engine has to do with deliveries.
 
 use super::{at, sha, target};
-use crate::store::deliveries::{Deliveries, DeliveryRecord, RepositoryName};
 use crate::store::Store;
+use crate::store::deliveries::{Deliveries, DeliveryRecord, RepositoryName};
 
 pub(crate) fn delivery(hook: &str, id: &str) -> DeliveryRecord {
     DeliveryRecord {
