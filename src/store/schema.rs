@@ -232,5 +232,5 @@ CREATE TABLE reports (
     PRIMARY KEY (repo, sha, context)
 ) STRICT, WITHOUT ROWID;
 
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 ";
