@@ -63,8 +63,8 @@ impl Files {
         set_mode(&self.directory, DIRECTORY_MODE).map_err(fail)
     }
 
-    /// Takes the state directory for this process, until the returned file is closed.
-    pub(super) fn lock(&self) -> Result<File, StoreError> {
+    /// Takes the state directory for this process, until the returned lock is dropped.
+    pub(super) fn lock(&self) -> Result<Lock, StoreError> {
         let path = self.lock_file();
         let fail = |source| file_error("lock", &path, source);
         let mut file = OpenOptions::new()
@@ -85,7 +85,7 @@ impl Files {
         match sign(&mut file) {
             // The lock holds without its signature, and a full disk must not stop a start.
             Err(error) if !is_full(&error) => Err(fail(error)),
-            Ok(()) | Err(_) => Ok(file),
+            Ok(()) | Err(_) => Ok(Lock { file }),
         }
     }
 
@@ -199,6 +199,21 @@ fn allocate(mut file: &File) -> io::Result<()> {
 fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map_or_else(|_| "unknown".to_owned(), |text| text.trim().to_owned())
+}
+
+/// The hold on a state directory. It is given back by name, and not by closing the file: a child process
+/// that is just being started has the file too, for a moment.
+#[derive(Debug)]
+pub(super) struct Lock {
+    file: File,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if let Err(error) = rustix::fs::flock(&self.file, FlockOperation::Unlock) {
+            tracing::warn!(%error, "the lock on the state directory goes with the process");
+        }
+    }
 }
 
 /// Writes who holds the lock, in place: two lines, `pid N` and `boot ID`, padded with blanks.

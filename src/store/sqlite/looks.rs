@@ -26,6 +26,8 @@ pub(super) struct Looks {
 struct Held {
     seen: BTreeMap<TargetName, ObservedRef>,
     waiting: BTreeMap<TargetName, Timestamp>,
+    /// The first look that waits.
+    since: Option<Timestamp>,
 }
 
 /// What is to be done with a look.
@@ -82,7 +84,7 @@ impl Looks {
             known.looked_at = seen.looked_at;
         }
         held.waiting.insert(target.clone(), seen.looked_at);
-        let oldest = held.waiting.values().min().copied().unwrap_or(seen.looked_at);
+        let oldest = *held.since.get_or_insert(seen.looked_at);
         if seen.looked_at.duration_since(oldest) < LOOK_HELD {
             return Put::Kept;
         }
@@ -96,7 +98,9 @@ impl Looks {
 
     /// Notes that these are written.
     pub(super) fn written(&self, looks: &BTreeMap<TargetName, Timestamp>) {
-        self.held().waiting.retain(|target, at| looks.get(target).is_none_or(|written| written < at));
+        let mut held = self.held();
+        held.waiting.retain(|target, at| looks.get(target).is_none_or(|written| written < at));
+        held.since = held.waiting.values().min().copied();
     }
 }
 

@@ -18,7 +18,6 @@ mod releases;
 mod told;
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -40,7 +39,7 @@ pub struct SqliteStore {
     files: Files,
     looks: looks::Looks,
     /// Held as long as the store is; closing it gives the state directory back.
-    _lock: Option<File>,
+    _lock: Option<files::Lock>,
 }
 
 impl SqliteStore {

@@ -70,12 +70,18 @@ fn an_object_of_the_same_name_that_is_not_ours_is_left_alone() {
 /// An engine of the test's own, which it may stop.
 struct PrivateEngine {
     dir: tempfile::TempDir,
+    bridge: String,
     process: Option<Process>,
 }
 
 impl PrivateEngine {
     fn start() -> Self {
-        let mut engine = Self { dir: tempfile::tempdir().unwrap(), process: None };
+        // A bridge of its own: an engine without one would remove the host's `docker0`.
+        let bridge = format!("tb{:x}", std::process::id());
+        ip(&["link", "add", &bridge, "type", "bridge"]);
+        ip(&["address", "add", "10.212.0.1/24", "dev", &bridge]);
+        ip(&["link", "set", &bridge, "up"]);
+        let mut engine = Self { dir: tempfile::tempdir().unwrap(), bridge, process: None };
         engine.launch();
         engine
     }
@@ -94,7 +100,8 @@ impl PrivateEngine {
             .arg("-H")
             .arg(format!("unix://{}", self.socket().display()));
         // No address, no rule and no bridge of the host's own engine is touched.
-        command.args(["--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-masq=false"]);
+        command.arg(format!("--bridge={}", self.bridge));
+        command.args(["--iptables=false", "--ip6tables=false", "--ip-masq=false"]);
         command.args(["--default-address-pool", "base=10.213.0.0/16,size=24"]);
         let mut process = Process::start(command, &dir.join("dockerd.log"));
         let began = std::time::Instant::now();
@@ -124,8 +131,22 @@ impl PrivateEngine {
     }
 }
 
+/// Runs `ip` of iproute2.
+fn ip(arguments: &[&str]) {
+    let status = Command::new("ip").args(arguments).status();
+    assert!(status.is_ok_and(|status| status.success()), "ip {arguments:?} failed; deploy/test.sh installs iproute2");
+}
+
 impl Drop for PrivateEngine {
     fn drop(&mut self) {
+        let bridge = self.bridge.clone();
+        self.stop();
+        drop(Command::new("ip").args(["link", "delete", &bridge]).status());
+    }
+}
+
+impl PrivateEngine {
+    fn stop(&mut self) {
         if !std::thread::panicking() {
             return self.end(Signal::TERM);
         }
