@@ -90,7 +90,9 @@ impl AppError {
         match self {
             Self::Config { .. } => "`trueup check host FILE` shows each place; the daemon starts with a good file only",
             Self::SecretFile { .. } => "make the file readable for the daemon's user alone, or take the key out",
-            Self::WebhookSecret(_) => "write the hook's secret into the file, readable for the daemon's user alone, or take it out of `webhook_secret_files`",
+            Self::WebhookSecret(_) => {
+                "write the hook's secret into the file, readable for the daemon's user alone, or take it out of `webhook_secret_files`"
+            }
             Self::Store(_) => "check that no other daemon runs and that the disk of the state directory has room",
             Self::Source { .. } => "check the state directory and `[github]` in huta.toml",
             Self::Admin(_) => "write `http://127.0.0.1:2019` or `unix//run/caddy/admin.sock`",

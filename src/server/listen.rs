@@ -99,7 +99,11 @@ async fn pause(error: &std::io::Error) {
 }
 
 /// Each connection is a task: what goes wrong in one ends that one.
-fn spawn(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, router: &axum::Router, place: OwnedSemaphorePermit) {
+fn spawn(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    router: &axum::Router,
+    place: OwnedSemaphorePermit,
+) {
     let service = TowerToHyperService::new(router.clone());
     tokio::spawn(async move {
         let served = hyper::server::conn::http1::Builder::new()

@@ -94,9 +94,10 @@ pub fn judge(event: &str, payload: &Payload, known: Known<'_>) -> Judged {
         other if other.starts_with("installation") => {
             Judged::nobody("EventNotUsed", format!("`{other}` changes nothing that is looked at"))
         }
-        other => {
-            Judged::nobody("EventNotUsed", format!("`{other}` is not looked at; untick it at the hook to save the calls"))
-        }
+        other => Judged::nobody(
+            "EventNotUsed",
+            format!("`{other}` is not looked at; untick it at the hook to save the calls"),
+        ),
     }
 }
 
@@ -114,8 +115,7 @@ fn push(payload: &Payload, known: Known<'_>) -> Judged {
 }
 
 fn run(payload: &Payload, known: Known<'_>) -> Judged {
-    let Run { event, head_branch, conclusion, head_repository, .. } =
-        payload.workflow_run.clone().unwrap_or_default();
+    let Run { event, head_branch, conclusion, head_repository, .. } = payload.workflow_run.clone().unwrap_or_default();
     if payload.action.as_deref() != Some("completed") {
         return unfinished("workflow run", payload);
     }
@@ -141,7 +141,10 @@ fn suite(payload: &Payload, known: Known<'_>) -> Judged {
     }
     let slug = app.and_then(|app| app.slug).unwrap_or_default();
     if slug != ACTIONS {
-        return Judged::nobody("OtherApp", format!("a check suite of the App `{slug}`; only {ACTIONS} is asked about CI"));
+        return Judged::nobody(
+            "OtherApp",
+            format!("a check suite of the App `{slug}`; only {ACTIONS} is asked about CI"),
+        );
     }
     let Some(branch) = head_branch else {
         return Judged::nobody("NoRef", "a check suite without a branch");
@@ -232,7 +235,9 @@ fn everywhere(repos: &[&Repo], old: &[String], (what, known): (&str, Known<'_>))
     let (followers, learned, note) = found;
     match (followers.is_empty(), repos) {
         (true, [repo]) => untracked(repo),
-        (true, _) => Judged::nobody("UnknownRepository", format!("{what}: none of its repositories is in the registry")),
+        (true, _) => {
+            Judged::nobody("UnknownRepository", format!("{what}: none of its repositories is in the registry"))
+        }
         (false, _) => woke(followers, learned, format!("{what}{note}")),
     }
 }

@@ -176,7 +176,9 @@ mod tests {
     fn a_start_refuses_an_empty_or_missing_secret_by_name() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("hook.secret");
-        for (text, says) in [(None, "cannot be read"), (Some("\n".to_owned()), "is empty"), (Some("x".repeat(5000)), "5000")] {
+        for (text, says) in
+            [(None, "cannot be read"), (Some("\n".to_owned()), "is empty"), (Some("x".repeat(5000)), "5000")]
+        {
             if let Some(text) = text {
                 std::fs::write(&path, text).unwrap();
             }
