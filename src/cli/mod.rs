@@ -5,9 +5,13 @@ mod act;
 mod calendar;
 mod check;
 mod daemon;
+mod diff;
+mod doctor;
+mod manifest;
 mod paint;
 mod read;
 mod remote;
+mod rollback;
 mod serve;
 mod shell;
 mod target;
@@ -38,6 +42,7 @@ struct Cli {
 enum Command {
     Check(check::CheckArgs),
     Calendar(calendar::CalendarArgs),
+    Diff(diff::DiffArgs),
     Serve(serve::ServeArgs),
     Plan(act::PlanArgs),
     Sync(act::SyncArgs),
@@ -50,6 +55,8 @@ enum Command {
     Log(read::LogArgs),
     Why(read::WhyArgs),
     Drift(read::DriftArgs),
+    Rollback(rollback::RollbackArgs),
+    Doctor(doctor::DoctorArgs),
     /// Begins no release of a target until `resume`; what runs keeps running.
     Pause(act::NoteArgs),
     /// Lifts a pause or a pin.
@@ -73,6 +80,7 @@ pub fn run<I: IntoIterator<Item = OsString>>(arguments: I) -> ExitCode {
     match command {
         Command::Check(args) => check::run(&args),
         Command::Calendar(args) => calendar::run(&args),
+        Command::Diff(args) => diff::run(&args),
         Command::Completions(args) => shell::completions(&args),
         Command::Serve(args) => serve::run(&global, &args),
         other @ (Command::Plan(_)
@@ -84,6 +92,8 @@ pub fn run<I: IntoIterator<Item = OsString>>(arguments: I) -> ExitCode {
         | Command::Log(_)
         | Command::Why(_)
         | Command::Drift(_)
+        | Command::Rollback(_)
+        | Command::Doctor(_)
         | Command::Pause(_)
         | Command::Resume(_)
         | Command::Retry(_)) => asked(&global, other),
@@ -116,9 +126,13 @@ async fn answer(global: &Global, command: Command) -> Result<ExitCode, RemoteErr
         Command::Log(args) => read::log(global, &args).await,
         Command::Why(args) => read::why(global, &args).await,
         Command::Drift(args) => read::drift(global, &args).await,
+        Command::Rollback(args) => rollback::run(global, &args).await,
+        Command::Doctor(args) => Ok(doctor::run(global, &args).await),
         Command::Pause(args) => act::note(global, &args, "pause").await,
         Command::Resume(args) => act::note(global, &args, "resume").await,
         Command::Retry(args) => act::note(global, &args, "retry").await,
-        Command::Check(_) | Command::Calendar(_) | Command::Serve(_) | Command::Completions(_) => Ok(ExitCode::from(2)),
+        Command::Check(_) | Command::Calendar(_) | Command::Diff(_) | Command::Serve(_) | Command::Completions(_) => {
+            Ok(ExitCode::from(2))
+        }
     }
 }

@@ -11,8 +11,12 @@ pub mod preview;
 pub mod progress;
 mod proof;
 pub mod queue;
+mod rebuild;
+pub mod reporting;
 pub mod resume;
+pub mod rollback;
 pub mod run;
+mod stand_in;
 mod steps;
 pub mod worker;
 

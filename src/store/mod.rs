@@ -9,7 +9,7 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use crate::model::{ReleaseNumber, Sha, TargetName};
+use crate::model::{BranchName, ReleaseNumber, Sha, TargetName};
 
 #[cfg(test)]
 pub(crate) mod contract;
@@ -25,7 +25,7 @@ use crate::release::Phase;
 use deliveries::Deliveries;
 use record::{
     Approval, AuditEvent, CiRecord, Condition, DriftFinding, JournalEntry, ManifestRecord, NewRelease, ObservedRef,
-    Pause, Pin, PlanRecord, QuarantineEntry, ReleaseRecord,
+    Pause, Pin, PlanRecord, QuarantineEntry, ReleaseRecord, ReportRecord, RevertRecord,
 };
 
 /// Where records survive a crash. Every write is durable when it returns.
@@ -37,7 +37,8 @@ pub trait Store: Send + Sync {
     // Refs
     /// What was last seen of a target's branch.
     async fn observed_ref(&self, target: &TargetName) -> Result<Option<ObservedRef>, StoreError>;
-    /// Records a look (field report 35: one source of truth, with its time).
+    /// Records a look (field report 35: one source of truth, with its time). Where nothing but its time
+    /// is new, an engine may write it a little later, together with others.
     async fn put_observed_ref(&self, target: &TargetName, seen: &ObservedRef) -> Result<(), StoreError>;
 
     // Controls by people
@@ -81,6 +82,14 @@ pub trait Store: Send + Sync {
     /// Begins a release in `Phase::Planned` with the target's next number. Its plan, if it names
     /// one, must be stored already (invariant I2).
     async fn begin_release(&self, new: &NewRelease) -> Result<ReleaseRecord, StoreError>;
+    /// Records a release that serves although the store does not know it: what an empty store is rebuilt
+    /// from (ruling 3). It counts as live and retired at `new.at`; later numbers are above `number`.
+    async fn restore_release(
+        &self,
+        new: &NewRelease,
+        number: ReleaseNumber,
+        image_id: Option<&str>,
+    ) -> Result<ReleaseRecord, StoreError>;
     /// Moves a release to a phase; sets `switched_at` when it enters Proving, `ended_at` when it
     /// has an outcome. A time that is set stays, so the call may be repeated.
     async fn put_phase(
@@ -125,6 +134,18 @@ pub trait Store: Send + Sync {
     async fn drift(&self, target: &TargetName) -> Result<Option<DriftFinding>, StoreError>;
     /// Sets or clears it; `since` of an equal finding is kept.
     async fn put_drift(&self, target: &TargetName, finding: Option<&DriftFinding>) -> Result<(), StoreError>;
+
+    // Reverts and reports
+    /// The revert that was written for a commit of a branch.
+    async fn revert(&self, repo: &str, branch: &BranchName, bad: &Sha) -> Result<Option<RevertRecord>, StoreError>;
+    /// Records one, replacing what is recorded for its (repository, branch, commit).
+    async fn put_revert(&self, revert: &RevertRecord) -> Result<(), StoreError>;
+    /// The newest revert that went back to a revision on a branch.
+    async fn revert_to(&self, repo: &str, branch: &BranchName, good: &Sha) -> Result<Option<RevertRecord>, StoreError>;
+    /// What was last reported of a commit under a context.
+    async fn report(&self, repo: &str, sha: &Sha, context: &str) -> Result<Option<ReportRecord>, StoreError>;
+    /// Records a report, replacing the one before.
+    async fn put_report(&self, report: &ReportRecord) -> Result<(), StoreError>;
 
     // Audit and known targets
     /// Appends one event; events are never changed or removed.

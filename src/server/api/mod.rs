@@ -2,6 +2,7 @@
 
 mod acts;
 mod reads;
+mod rollback;
 
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ use crate::store::StoreError;
 
 pub use acts::{Decision, Note, PlanRequest, SyncRequest};
 pub use reads::DriftAnswer;
+pub use rollback::{RollbackAnswer, RollbackRequest};
 
 /// What the handlers reach.
 #[derive(Clone)]
@@ -44,6 +46,7 @@ pub fn router(api: Api) -> Router {
         .route(&at("/drift"), get(reads::drift))
         .route(&at("/plan"), post(acts::plan))
         .route(&at("/sync"), post(acts::sync))
+        .route(&at("/rollback"), post(rollback::rollback))
         .route(&at("/pause"), post(acts::pause))
         .route(&at("/resume"), post(acts::resume))
         .route(&at("/retry"), post(acts::retry))

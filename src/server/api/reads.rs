@@ -86,7 +86,7 @@ pub(super) async fn target(
 ) -> Result<Json<TargetStatus>, ApiError> {
     let name = known(&api, &project, &target).await?;
     let ports = api.workers.ports();
-    let is_orphaned = ports.catalog.borrow().find(&name).is_none();
+    let is_orphaned = ports.store.known_targets().await?.contains(&(name.clone(), true));
     Ok(Json(views::status(ports.store.as_ref(), &name, is_orphaned).await?))
 }
 

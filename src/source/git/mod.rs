@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -20,6 +20,7 @@ use tokio::sync::Semaphore;
 use crate::model::policy::Repository;
 use crate::model::{BranchName, Class, Reason, ReasonCode, RepoPath, Sha};
 
+use super::http::Roots;
 use super::{Ancestry, CommitFacts, Export, Look, Source, SourceError};
 use abort::Abort;
 use fault::{Fault, hold, told};
@@ -27,7 +28,9 @@ use place::{Remote, Way};
 use repo::{Effort, Repo};
 use run::{blocking, bug, within};
 use settings::{COPY_LIMIT_BYTES, FETCH_LIMIT_BYTES, OBJECT_LIMIT_BYTES};
-pub use settings::{FETCH_BOUND, FETCHES_AT_ONCE, GitSettings, LOOK_BOUND, LOOKS_AT_ONCE, READ_BOUND, Token};
+pub use settings::{
+    FETCH_BOUND, FETCHES_AT_ONCE, GitSettings, LOOK_BOUND, LOOKS_AT_ONCE, READ_BOUND, SSH_LOOKS_AT_ONCE, Token,
+};
 
 mod abort;
 mod converse;
@@ -37,10 +40,12 @@ mod fault;
 mod history;
 mod mirror;
 mod place;
+mod push;
 mod repo;
 mod run;
 mod settings;
 mod ssh;
+mod survey;
 mod talk;
 mod tree;
 mod whole;
@@ -64,8 +69,10 @@ struct Common {
     direct: reqwest::Client,
     outer: reqwest::Client,
     looks: Arc<Semaphore>,
+    ssh_looks: Arc<Semaphore>,
     fetches: Arc<Semaphore>,
     repos: Mutex<BTreeMap<Repository, Arc<Repo>>>,
+    identities: RwLock<BTreeMap<Repository, PathBuf>>,
 }
 
 impl fmt::Debug for GitSource {
@@ -82,6 +89,14 @@ impl GitSource {
     /// # Errors
     /// [`SourceError`] when another process holds the directory or it cannot be written.
     pub fn open(settings: GitSettings) -> Result<Self, SourceError> {
+        Self::open_trusting(settings, &Roots::default())
+    }
+
+    /// As [`GitSource::open`], with authorities that are trusted beside the system's.
+    ///
+    /// # Errors
+    /// As [`GitSource::open`].
+    pub fn open_trusting(settings: GitSettings, roots: &Roots) -> Result<Self, SourceError> {
         let path = settings.state_dir.join("git");
         let root = mirror::Root::take(path.clone()).map_err(|error| {
             let why = if error.kind() == std::io::ErrorKind::WouldBlock {
@@ -93,7 +108,7 @@ impl GitSource {
             SourceError { reason: Reason::new(ReasonCode::GitUnavailable, message), class: Class::Stalled }
         })?;
         mirror::private_dir(&settings.state_dir.join("ssh")).map_err(|error| bug(&error.to_string()))?;
-        let client = |is_loopback| wire::client(is_loopback).map_err(|why| bug(&why));
+        let client = |is_loopback| wire::client(is_loopback, roots).map_err(|why| bug(&why));
         Ok(Self {
             shared: Arc::new(Common {
                 direct: client(true)?,
@@ -101,10 +116,26 @@ impl GitSource {
                 settings,
                 root,
                 looks: Arc::new(Semaphore::new(LOOKS_AT_ONCE)),
+                ssh_looks: Arc::new(Semaphore::new(SSH_LOOKS_AT_ONCE)),
                 fetches: Arc::new(Semaphore::new(FETCHES_AT_ONCE)),
                 repos: Mutex::new(BTreeMap::new()),
+                identities: RwLock::default(),
             }),
         })
+    }
+
+    /// Sets the SSH key of each repository that has its own, in place of those set before.
+    pub fn identify(&self, files: BTreeMap<Repository, PathBuf>) {
+        let mut known = self.shared.identities.write().unwrap_or_else(PoisonError::into_inner);
+        if *known != files {
+            *known = files;
+            hold(&self.shared.repos).retain(|_, repo| !matches!(repo.remote.way, Way::Ssh { .. }));
+        }
+    }
+
+    fn identity(&self, repository: &Repository) -> Option<PathBuf> {
+        let known = self.shared.identities.read().unwrap_or_else(PoisonError::into_inner);
+        known.get(repository).or_else(|| self.shared.settings.identity_files.get(repository)).cloned()
     }
 
     /// Says whether a path of a fetched commit is a regular file: what a Dockerfile must be (ruling 43).
@@ -136,6 +167,7 @@ impl GitSource {
     /// The repository's entry, made at its first use.
     fn repo(&self, repository: &Repository) -> Result<Arc<Repo>, SourceError> {
         let common = &self.shared;
+        let identity = self.identity(repository);
         let mut repos = hold(&common.repos);
         if let Some(repo) = repos.get(repository) {
             return Ok(Arc::clone(repo));
@@ -156,11 +188,8 @@ impl GitSource {
             remote,
             client: if is_direct { common.direct.clone() } else { common.outer.clone() },
             handle: Handle::current(),
-            token: common.settings.token.clone().filter(|_| takes_token),
-            keys: ssh::Keys {
-                known_hosts: common.settings.state_dir.join("ssh/known_hosts"),
-                identity: common.settings.identity_files.get(repository).cloned(),
-            },
+            token: common.settings.token.clone().filter(|_| takes_token).map(|token| token.bound(repository)),
+            keys: ssh::Keys { known_hosts: common.settings.state_dir.join("ssh/known_hosts"), identity },
             turn: Arc::default(),
             flights: Mutex::default(),
             place: RwLock::default(),
@@ -250,7 +279,10 @@ impl GitSource {
 impl Source for GitSource {
     async fn look(&self, repo: &Repository, branch: &BranchName) -> Result<Look, SourceError> {
         let repo = self.repo(repo)?;
-        let places = Arc::clone(&self.shared.looks);
+        let places = match repo.remote.way {
+            Way::Ssh { .. } => Arc::clone(&self.shared.ssh_looks),
+            Way::File(_) | Way::Http { .. } => Arc::clone(&self.shared.looks),
+        };
         let (inner, full_name) = (Arc::clone(&repo), branch.full_ref());
         let looked = within(LOOK_BOUND, async move {
             let permit = places.acquire_owned().await;
@@ -267,6 +299,13 @@ impl Source for GitSource {
 
     async fn fetch(&self, repo: &Repository, branch: &BranchName, sha: &Sha) -> Result<CommitFacts, SourceError> {
         let repo = self.repo(repo)?;
+        let what = format!("the commit {} of `{branch}` could not be read", sha.short());
+        let id = tree::id(sha).map_err(|fault| told(&what, &repo.remote, fault))?;
+        let inner = Arc::clone(&repo);
+        // One that is here costs no turn, so that a fetch that hangs delays nobody else.
+        if let Ok(Some(facts)) = within(READ_BOUND, blocking(move |_| Ok(inner.seen_facts(id)))).await {
+            return Ok(facts);
+        }
         self.flight(&repo, branch, sha).await
     }
 

@@ -16,7 +16,11 @@ pub const FETCH_BOUND: Duration = Duration::from_secs(600);
 /// How long reading one file may take.
 pub const READ_BOUND: Duration = Duration::from_secs(30);
 /// Looks at the same moment: a look that hangs costs one place for at most [`LOOK_BOUND`] (field report 41).
-pub const LOOKS_AT_ONCE: usize = 128;
+pub const LOOKS_AT_ONCE: usize = 64;
+/// Looks over `ssh://` at the same moment: `sshd` drops connections past ten that have not logged in yet.
+///
+/// Source: sshd_config(5), `MaxStartups`.
+pub const SSH_LOOKS_AT_ONCE: usize = 8;
 /// Fetches at the same moment (field report 2).
 pub const FETCHES_AT_ONCE: usize = 16;
 /// The largest single object that is read.
@@ -28,7 +32,7 @@ pub(super) const COPY_LIMIT_BYTES: u64 = 8 << 30;
 
 /// Gives the token of `[github]`, asked anew for each request, since installation tokens end within the hour.
 #[derive(Clone)]
-pub struct Token(Arc<dyn Fn() -> Option<Secret> + Send + Sync>);
+pub struct Token(Arc<dyn Fn(&Repository) -> Option<Secret> + Send + Sync>);
 
 impl Token {
     /// A token that never changes.
@@ -39,11 +43,23 @@ impl Token {
 
     /// A token that somebody else keeps fresh; `give` must not block.
     pub fn from_fn(give: impl Fn() -> Option<Secret> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(move |_: &Repository| give()))
+    }
+
+    /// As [`Token::from_fn`], with a token for each repository.
+    pub fn per_repository(give: impl Fn(&Repository) -> Option<Secret> + Send + Sync + 'static) -> Self {
         Self(Arc::new(give))
     }
 
+    /// The same token, for one repository alone.
+    pub(super) fn bound(self, repository: &Repository) -> Self {
+        let repository = repository.clone();
+        Self(Arc::new(move |_: &Repository| (self.0)(&repository)))
+    }
+
+    /// The token of a bound one; what it is asked for here does not matter.
     pub(super) fn read(&self) -> Option<Secret> {
-        (self.0)()
+        (self.0)(&Repository::Url(String::new()))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The embedded engine: the contract of every store, and what is its own.
 
 mod crash;
+mod looks;
 mod opening;
 mod room;
 mod round_trip;
