@@ -1,13 +1,20 @@
 #!/usr/bin/env bash
-# Measures what the design promises about speed and size. Arguments go to `cargo bench`.
+# Measures what the design promises about speed and size, and prints a table (docs/BENCHMARKS.md).
+#
+#   deploy/bench.sh                  every row
+#   deploy/bench.sh idle look        these rows
+#   deploy/bench.sh --json           for machines
+#   deploy/bench.sh --list           the rows' names
 
 # shellcheck source=deploy/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$repository"
 
-grep -q '^\[\[bench\]\]' Cargo.toml || die "this version has no benchmark yet"
-ensure_packages run
-ensure_rust
-ensure_engine
-use_build_cache
-run_stage 'bench' cargo bench --locked --benches "$@"
+{
+    ensure_packages run
+    ensure_rust
+    ensure_engine
+    use_build_cache
+} >&2
+# Standard output is the table alone (or the JSON); everything else goes to standard error.
+cargo bench --locked --bench bench -- "$@" </dev/null || die "bench failed [$SECONDS s]"

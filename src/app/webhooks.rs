@@ -36,7 +36,7 @@ pub(super) async fn start(
     let ports = workers.ports();
     let webhooks = Webhooks::start(Parts {
         store: Arc::clone(&ports.store),
-        waker: waker_of(workers),
+        waker: workers.clone(),
         clock: Arc::clone(&ports.clock),
         catalog: ports.catalog.clone(),
         rules: rules_now,
@@ -58,9 +58,4 @@ pub(super) fn tidy(host: &HostConfig) {
     if let Some(Listen::Unix(path)) = &host.server.listen {
         drop(std::fs::remove_file(path));
     }
-}
-
-fn waker_of(workers: &Arc<Workers>) -> Arc<dyn webhook::pace::Waker> {
-    let workers: Arc<Workers> = Arc::clone(workers);
-    workers
 }

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use crate::model::{BranchName, ReleaseNumber, Sha, TargetName};
 
 #[cfg(test)]
-mod contract;
+pub(crate) mod contract;
 pub mod deliveries;
 mod error;
 pub mod record;

@@ -28,6 +28,8 @@ pub mod payload;
 pub mod refusals;
 pub mod route;
 pub mod rules;
+#[cfg(test)]
+mod tests;
 pub mod verify;
 pub mod writer;
 

@@ -55,7 +55,7 @@ pub(crate) async fn a_delivery_is_new_once_for_each_hook_and_comes_back_as_it_wa
     for asked in ["", "1111111", "11111111-b", "1111111%"] {
         assert_eq!(store.deliveries_by_id(asked).await.expect("read"), [], "{asked}");
     }
-    assert_eq!(store.put_deliveries(&[]).await.expect("put"), [] as [bool; 0]);
+    assert!(store.put_deliveries(&[]).await.expect("put").is_empty());
 }
 
 pub(crate) async fn old_deliveries_are_forgotten_first(store: &dyn Store) {
