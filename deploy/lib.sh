@@ -91,6 +91,8 @@ missing_packages() {
     static_busybox >/dev/null || printf 'busybox-static\n'
     # Git over SSH is tested against a real server, which the tests start on a loopback port.
     [[ $1 != test ]] || need sshd openssh-server
+    # The tests that need hosts or engines of their own make them with this.
+    [[ $1 != test ]] || need ip iproute2
 }
 
 # ensure_packages build|run|test: installs what is missing to build, to run the demo as well, or to
