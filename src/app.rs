@@ -1,5 +1,7 @@
 //! Wiring: the one place that names concrete adapters, and sets up tracing.
 
+mod webhooks;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,8 +22,11 @@ use crate::reconcile::worker::Workers;
 use crate::report::github::GithubReport;
 use crate::server::api::{Api, router};
 use crate::server::socket::{self, SocketError};
+use crate::server::webhook::refusals::Refusals;
+use crate::server::webhook::rules::SecretFileError;
 use crate::source::git::{GitSettings, GitSource};
 use crate::source::joined::Joined;
+use crate::source::shared::SharedLooks;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{Store, StoreError};
 use crate::target::docker::{DockerConfig, DockerTarget};
@@ -55,6 +60,9 @@ pub enum AppError {
         /// The system's error.
         source: std::io::Error,
     },
+    /// A webhook's secret is of no use.
+    #[error(transparent)]
+    WebhookSecret(#[from] SecretFileError),
     /// The store cannot be opened.
     #[error("the store cannot be opened")]
     Store(#[from] StoreError),
@@ -88,6 +96,9 @@ impl AppError {
         match self {
             Self::Config { .. } => "`trueup check host FILE` shows each place; the daemon starts with a good file only",
             Self::SecretFile { .. } => "make the file readable for the daemon's user alone, or take the key out",
+            Self::WebhookSecret(_) => {
+                "write the hook's secret into the file, readable for the daemon's user alone, or take it out of `webhook_secret_files`"
+            }
             Self::Store(_) => "check that no other daemon runs and that the disk of the state directory has room",
             Self::Source { .. } => "check the state directory and `[github]` in huta.toml",
             Self::Admin(_) => "write `http://127.0.0.1:2019` or `unix//run/caddy/admin.sock`",
@@ -146,8 +157,11 @@ async fn run(config: &Path) -> Result<(), AppError> {
     let ports = ports((&host, &hub), catalogs).await?;
     let workers = Arc::new(Workers::new(ports.clone()));
     let listener = socket::listen(Path::new(&host.server.socket)).await?;
-    let config_watch = Configuration { dir: config.to_owned(), catalog, workers: Arc::clone(&workers) };
-    config_watch.remember().await;
+    let (github, githubs) = watch::channel(host.github.clone());
+    let refusals = Arc::new(Refusals::default());
+    let intake = webhooks::start(&host, &workers, (githubs, &refusals)).await?;
+    let config_watch = Configuration { dir: config.to_owned(), catalog, workers: Arc::clone(&workers), github };
+    config_watch.remember(&loaded).await;
     workers.wake_all(Wake::CONFIG);
     workers.wake_unfinished().await;
     let tasks = [
@@ -161,16 +175,17 @@ async fn run(config: &Path) -> Result<(), AppError> {
         tokio::spawn(reporter.follow());
     }
     tracing::info!(socket = %host.server.socket, targets = workers.count(), "trueup serves");
-    let api = Api { workers: Arc::clone(&workers) };
+    let api = Api { workers: Arc::clone(&workers), refusals };
     tokio::select! {
         result = socket::serve(listener, router(api)) => result.map_err(|source| AppError::System { what: "serving the socket", source })?,
         () = stop_signal() => {}
     }
     tracing::info!("stopping; sites keep serving, unfinished releases go on at the next start");
-    for task in tasks {
+    for task in tasks.into_iter().chain(intake) {
         task.abort();
     }
     workers.stop(STOP_PATIENCE).await;
+    webhooks::tidy(&host);
     drop(std::fs::remove_file(&host.server.socket));
     Ok(())
 }
@@ -228,7 +243,7 @@ async fn ports((host, hub): (&HostConfig, &Hub), catalog: watch::Receiver<Arc<Ca
         state_dir: state_dir.clone(),
     });
     Ok(Ports {
-        source: Arc::new(source),
+        source: Arc::new(SharedLooks::new(Arc::new(source))),
         checks: hub.checks.clone(),
         images: Arc::new(EngineImages::new(PathBuf::from(&host.docker.socket))),
         target: Arc::new(DockerTarget::new(docker)),

@@ -62,7 +62,7 @@ impl Hub {
             Some(tokens) => {
                 let tokens: Arc<dyn Tokens> = tokens.clone();
                 checks.with_tokens(tokens)
-            },
+            }
             None => checks,
         };
         Ok(Self { checks: Arc::new(checks), tokens, roots, git_token })
@@ -85,7 +85,10 @@ fn config_error(message: String) -> AppError {
 }
 
 /// The deploy key of each repository whose project names a credential.
-pub(super) fn identities(host: &HostConfig, projects: &BTreeMap<ProjectName, Project>) -> BTreeMap<Repository, PathBuf> {
+pub(super) fn identities(
+    host: &HostConfig,
+    projects: &BTreeMap<ProjectName, Project>,
+) -> BTreeMap<Repository, PathBuf> {
     let mut files = BTreeMap::new();
     for project in projects.values() {
         let Some(name) = &project.credential else { continue };
@@ -93,9 +96,10 @@ pub(super) fn identities(host: &HostConfig, projects: &BTreeMap<ProjectName, Pro
             Some(path) => {
                 files.insert(project.repo.clone(), PathBuf::from(path));
             }
-            None => tracing::error!(project = %project.name, "`credential` names `{name}`, and huta.toml has no [credentials.{name}]"),
+            None => {
+                tracing::error!(project = %project.name, "`credential` names `{name}`, and huta.toml has no [credentials.{name}]")
+            }
         }
     }
     files
 }
-

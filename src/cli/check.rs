@@ -1,18 +1,21 @@
 //! `trueup check`: validates the files that people write, and says what, where, why, what to do.
 
 use std::fmt::Write as _;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
+use super::paint::Paint;
 use crate::config::host::HostConfig;
 use crate::config::registry;
-use crate::manifest::apptoml;
+use crate::manifest::{apptoml, hakopod};
 use crate::model::policy::{Project, TargetKind};
 use crate::model::{Problems, ProjectName};
 use crate::trigger::config_dir;
+
+use super::manifest;
 
 /// Validates files; each refusal names file, line, key, why and what to do.
 #[derive(Debug, clap::Args)]
@@ -41,6 +44,17 @@ enum What {
         /// The host's `huta.toml` [default: `../huta.toml` as seen from the files, if it is there].
         #[arg(long, value_name = "FILE")]
         host: Option<PathBuf>,
+        /// Prints one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Checks a cluster's `hakopod.toml`; environment files that it names are read beside it.
+    Hakopod {
+        /// The file.
+        file: PathBuf,
+        /// Holds it to the stricter rules of previews too.
+        #[arg(long)]
+        preview: bool,
         /// Prints one JSON object.
         #[arg(long)]
         json: bool,
@@ -101,6 +115,7 @@ pub(super) fn run(args: &CheckArgs) -> ExitCode {
     let (checked, is_json, is_directory) = match &args.what {
         What::App { file, project, json } => (vec![check_app(file, project.as_ref())], *json, false),
         What::Registry { path, host, json } => (check_registry(path, host.as_deref()), *json, path.is_dir()),
+        What::Hakopod { file, preview, json } => (vec![check_hakopod(file, *preview)], *json, false),
         What::Host { file, json } => (vec![check_host(file)], *json, false),
     };
     let is_ok = checked.iter().all(|one| one.problems.is_empty());
@@ -109,7 +124,7 @@ pub(super) fn run(args: &CheckArgs) -> ExitCode {
         files if is_json => {
             format!("{}\n", json!({ "ok": is_ok, "files": files.iter().map(Checked::json).collect::<Vec<_>>() }))
         }
-        files => report(files, std::io::stdout().is_terminal()),
+        files => report(files, Paint::for_stdout().is_terminal()),
     };
     // A reader that has gone away does not change the answer.
     let _written = std::io::stdout().write_all(text.as_bytes());
@@ -147,6 +162,26 @@ fn check_host(file: &Path) -> Checked {
             )
         }),
     )
+}
+
+fn check_hakopod(file: &Path, is_preview: bool) -> Checked {
+    let read = manifest::hakopod(file).and_then(|application| {
+        if is_preview {
+            hakopod::preview(&application, &file.display().to_string())?;
+        }
+        Ok(application)
+    });
+    let unplannable = read.as_ref().map(hakopod::unplannable).unwrap_or_default();
+    let summary = read.map(|application| {
+        let services: Vec<&str> = application.services.keys().map(String::as_str).collect();
+        let mut summary = format!("application {}, services {}", application.name, services.join(", "));
+        if !unplannable.is_empty() {
+            // Writing into a string never fails.
+            let _written = write!(summary, "; refused when planned: {}", unplannable.join(", "));
+        }
+        summary
+    });
+    Checked::new(file, summary)
 }
 
 fn check_registry(path: &Path, host: Option<&Path>) -> Vec<Checked> {
@@ -233,4 +268,67 @@ fn report(files: &[Checked], has_colour: bool) -> String {
 
 fn count(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::edits;
+
+    fn app(name: &str, project: &str) -> Checked {
+        let file = edits::testdata(&format!("manifest/apptoml/{name}.toml"));
+        check_app(&file, Some(&project.parse().unwrap()))
+    }
+
+    #[test]
+    fn a_good_file_is_one_line() {
+        let checked = app("base", "shop");
+        let text = report(&[checked], false);
+        assert_eq!(text.lines().count(), 1);
+        assert!(text.contains(": ok: project shop, component web on port 8080, data at /data, 1 smoke check, 1 job"));
+    }
+
+    #[test]
+    fn a_refused_file_has_the_four_answers_and_a_count() {
+        let text = report(&[app("base", "cafe")], false);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "error: app.toml: project must be 'cafe'");
+        assert!(lines[1].starts_with("where: ") && lines[1].ends_with("base.toml:2:11"));
+        assert!(lines[2].starts_with("why:   ") && lines[3].starts_with("do:    "));
+        assert_eq!(lines.last(), Some(&"1 problem"));
+    }
+
+    #[test]
+    fn json_has_every_answer_in_a_field_of_its_own() {
+        let json = app("base", "cafe").json();
+        assert_eq!(json["ok"], false);
+        let problem = &json["problems"][0];
+        assert_eq!((problem["line"].as_u64(), problem["column"].as_u64()), (Some(2), Some(11)));
+        for field in ["file", "key", "message", "why", "fix"] {
+            assert!(problem[field].as_str().is_some_and(|text| !text.is_empty()), "{field}");
+        }
+        assert_eq!(app("base", "shop").json()["problems"], json!([]));
+    }
+
+    #[test]
+    fn colour_is_for_terminals() {
+        assert!(!report(&[app("base", "cafe")], false).contains('\u{1b}'));
+        assert!(report(&[app("base", "cafe")], true).contains('\u{1b}'));
+    }
+
+    #[test]
+    fn a_registry_file_finds_the_host_file_above_it() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("projects.d")).unwrap();
+        let file = dir.path().join("projects.d/shop.toml");
+        std::fs::write(&file, edits::text("config/registry/minimal.toml")).unwrap();
+        let checked = check_registry(&file, None);
+        assert_eq!(checked[0].unchecked.len(), 1, "the zones are not known");
+        std::fs::write(dir.path().join("huta.toml"), "schema = 1\n").unwrap();
+        let checked = check_registry(&file, None);
+        assert!(checked[0].problems[0].list[0].message.contains("Cloudflare zones"));
+        let host = edits::testdata("config/host/base.toml");
+        let checked = check_registry(&dir.path().join("projects.d"), Some(&host));
+        assert!(checked.iter().all(|one| one.problems.is_empty() && one.unchecked.is_empty()));
+    }
 }

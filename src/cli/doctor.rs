@@ -117,7 +117,11 @@ async fn store(host: &HostConfig) -> Finding {
 }
 
 fn unreadable(error: &crate::store::StoreError) -> Finding {
-    bad("store", crate::reconcile::worker::chain(error), "check the state directory, its disk, and that you may read it")
+    bad(
+        "store",
+        crate::reconcile::worker::chain(error),
+        "check the state directory, its disk, and that you may read it",
+    )
 }
 
 async fn docker(host: &HostConfig) -> Finding {
@@ -189,7 +193,8 @@ fn imports(host: &HostConfig) -> Vec<Finding> {
     if loose.is_empty() {
         return vec![good("caddyfile", format!("every import of {} is absolute", host.edge.caddyfile))];
     }
-    let fix = "write the absolute path: a relative one resolves against Caddy's working directory and unloads every site";
+    let fix =
+        "write the absolute path: a relative one resolves against Caddy's working directory and unloads every site";
     let said = |(line, what): &(usize, String)| format!("{}:{line}: `import {what}` is relative", host.edge.caddyfile);
     loose.iter().map(|one| bad("caddyfile", said(one), fix)).collect()
 }
@@ -239,7 +244,8 @@ async fn github(host: &HostConfig, loaded: &LoadedConfig) -> Vec<Finding> {
         return Vec::new();
     }
     if host.github.token_file.is_none() && host.github.app.is_none() {
-        let fix = "name `token_file` or `[github.app]`: without one GitHub allows 60 calls an hour, and nothing is written";
+        let fix =
+            "name `token_file` or `[github.app]`: without one GitHub allows 60 calls an hour, and nothing is written";
         return vec![warning("github", "there is no credential", fix)];
     }
     let hub = match Hub::of(host) {
@@ -283,8 +289,7 @@ async fn has(hub: &Hub, (check, project): (&str, &Project), (right, is_needed): 
     {
         return lacks((check, right.name, is_needed), error.reason.message);
     }
-    let call =
-        Call { method: "POST", path: right.path.to_owned(), body: Some((right.body)()), purpose: right.purpose };
+    let call = Call { method: "POST", path: right.path.to_owned(), body: Some((right.body)()), purpose: right.purpose };
     match hub.checks.call(&project.repo, call).await {
         Ok(reply) if reply.status == 422 => good(check, right.name),
         Ok(reply) => lacks((check, right.name, is_needed), format!("{} {}", reply.status, reply.words())),
@@ -314,7 +319,8 @@ fn ports(loaded: &LoadedConfig) -> Vec<Finding> {
                 .map(ToString::to_string)
                 .collect();
             if !loose.is_empty() {
-                let said = format!("{}/{label}: {} lie in the ephemeral range {low}-{high}", project.name, loose.join(", "));
+                let said =
+                    format!("{}/{label}: {} lie in the ephemeral range {low}-{high}", project.name, loose.join(", "));
                 let fix = "choose ports below it, or add them to net.ipv4.ip_local_reserved_ports";
                 findings.push(warning("ports", said, fix));
             }
@@ -340,9 +346,12 @@ mod tests {
 
     #[test]
     fn reserved_ports_are_single_ones_and_ranges() {
-        for (list, port, is_in) in
-            [("", 40000, false), ("40000", 40000, true), ("1,39990-40010\n", 40000, true), ("40001-40002", 40000, false)]
-        {
+        for (list, port, is_in) in [
+            ("", 40000, false),
+            ("40000", 40000, true),
+            ("1,39990-40010\n", 40000, true),
+            ("40001-40002", 40000, false),
+        ] {
             assert_eq!(is_reserved(list, port), is_in, "{list}");
         }
     }

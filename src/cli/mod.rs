@@ -5,7 +5,9 @@ mod act;
 mod calendar;
 mod check;
 mod daemon;
+mod diff;
 mod doctor;
+mod manifest;
 mod paint;
 mod read;
 mod remote;
@@ -40,6 +42,7 @@ struct Cli {
 enum Command {
     Check(check::CheckArgs),
     Calendar(calendar::CalendarArgs),
+    Diff(diff::DiffArgs),
     Serve(serve::ServeArgs),
     Plan(act::PlanArgs),
     Sync(act::SyncArgs),
@@ -77,6 +80,7 @@ pub fn run<I: IntoIterator<Item = OsString>>(arguments: I) -> ExitCode {
     match command {
         Command::Check(args) => check::run(&args),
         Command::Calendar(args) => calendar::run(&args),
+        Command::Diff(args) => diff::run(&args),
         Command::Completions(args) => shell::completions(&args),
         Command::Serve(args) => serve::run(&global, &args),
         other @ (Command::Plan(_)
@@ -127,6 +131,8 @@ async fn answer(global: &Global, command: Command) -> Result<ExitCode, RemoteErr
         Command::Pause(args) => act::note(global, &args, "pause").await,
         Command::Resume(args) => act::note(global, &args, "resume").await,
         Command::Retry(args) => act::note(global, &args, "retry").await,
-        Command::Check(_) | Command::Calendar(_) | Command::Serve(_) | Command::Completions(_) => Ok(ExitCode::from(2)),
+        Command::Check(_) | Command::Calendar(_) | Command::Diff(_) | Command::Serve(_) | Command::Completions(_) => {
+            Ok(ExitCode::from(2))
+        }
     }
 }

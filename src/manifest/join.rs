@@ -120,3 +120,67 @@ fn contradictions(manifest: &AppManifest, project: &Project, target: &TargetName
 fn refused(problem: Problem) -> Problems {
     Problems { file: "app.toml".to_owned(), list: vec![problem] }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::registry::parse_project;
+    use crate::manifest::apptoml;
+    use crate::tests::edits;
+
+    fn manifest(name: &str) -> AppManifest {
+        let text = edits::text(&format!("manifest/apptoml/{name}.toml"));
+        apptoml::parse(text.as_bytes(), "app.toml", None).unwrap()
+    }
+
+    fn project(name: &str) -> Project {
+        let text = edits::text(&format!("config/registry/{name}.toml"));
+        parse_project(text.as_bytes(), "shop", None).unwrap()
+    }
+
+    fn join(manifest: &AppManifest, project: &Project, target: &str) -> Result<DesiredState, Problems> {
+        let commit = Commit { revision: "a".repeat(40).parse().unwrap(), tree: "b".repeat(40).parse().unwrap() };
+        desired(manifest, project, &target.parse().unwrap(), &commit)
+    }
+
+    fn message(read: Result<DesiredState, Problems>) -> String {
+        read.unwrap_err().list.remove(0).message
+    }
+
+    #[test]
+    fn what_is_asked_and_what_is_given_become_one_state() {
+        let (manifest, project) = (manifest("base"), project("base"));
+        let state = join(&manifest, &project, "prod").unwrap();
+        assert_eq!(state.image.reference, format!("huta-build/shop:{}", "a".repeat(12)));
+        assert_eq!((state.uid, state.port), (20001, 8080));
+        assert_eq!(state.data.unwrap().mount, "/data");
+        assert_eq!(state.registry, project.release_digest(&"prod".parse().unwrap()));
+        assert_eq!(state.manifest, manifest.digest);
+    }
+
+    #[test]
+    fn data_that_the_registry_does_not_give_is_refused() {
+        assert_eq!(
+            message(join(&manifest("base"), &project("minimal"), "prod")),
+            "app.toml mounts data at /data, but the host registry gives shop/prod no data"
+        );
+    }
+
+    #[test]
+    fn data_that_the_manifest_does_not_use_is_no_problem() {
+        assert!(join(&manifest("minimal"), &project("base"), "prod").is_ok());
+    }
+
+    #[test]
+    fn another_project_s_manifest_is_refused() {
+        let other = Project { name: "cafe".parse().unwrap(), ..project("minimal") };
+        assert_eq!(message(join(&manifest("minimal"), &other, "prod")), "app.toml: project must be 'cafe'");
+    }
+
+    #[test]
+    fn unknown_targets_and_cluster_targets_are_refused() {
+        let project = project("base");
+        assert!(message(join(&manifest("base"), &project, "stage")).contains("has no target shop/stage"));
+        assert!(message(join(&manifest("base"), &project, "cloud")).contains("is a cluster target"));
+    }
+}

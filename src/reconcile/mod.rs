@@ -11,6 +11,7 @@ pub mod preview;
 pub mod progress;
 mod proof;
 pub mod queue;
+mod rebuild;
 pub mod reporting;
 pub mod resume;
 pub mod rollback;

@@ -20,7 +20,7 @@ use super::queue::{Requeue, Wake};
 use super::run::Run;
 
 /// Bytes of a manifest that are read. Source: design, section 3, step 1.
-const MANIFEST_LIMIT: u64 = 256 * 1024;
+pub(super) const MANIFEST_LIMIT: u64 = 256 * 1024;
 
 /// Releases that a plan looks back over for images to keep.
 const HISTORY: u32 = 100;
@@ -180,6 +180,10 @@ impl Pass<'_> {
     /// The whole pass; ends early in a [`Stop`], or with a release that ran.
     async fn steps(&mut self) -> Result<ReleaseRecord, Stop> {
         let mut subject = self.subject().await?;
+        if subject.serving.is_none() {
+            subject.serving = self.rebuilt(&subject).await?;
+        }
+        self.heal_if_asked().await?;
         let wanted = self.look(&subject).await?;
         self.still_backing_off(&wanted)?;
         self.is_converged(&subject, &wanted)?;
@@ -202,8 +206,7 @@ impl Pass<'_> {
     pub(super) async fn subject(&self) -> Result<Subject, Stop> {
         let catalog = self.ports.catalog.borrow().clone();
         let Some((project, policy)) = catalog.find(self.target) else {
-            let message = "the registry no longer names this target: it keeps serving and keeps its hosts and ports; `trueup remove` takes it down";
-            return Err(Stop::Held { reason: Reason::new(ReasonCode::Orphaned, message), until: None, plan: None });
+            return Err(Stop::Held { reason: self.unnamed().await?, until: None, plan: None });
         };
         self.nobody_must_look().await?;
         Ok(Subject {
@@ -213,6 +216,30 @@ impl Pass<'_> {
             serving: self.ports.store.live_release(self.target).await?,
             is_rollback: false,
             stands_for: None,
+        })
+    }
+
+    /// A person who asks for a sync of what is live means what is known to be wrong with it.
+    async fn heal_if_asked(&mut self) -> Result<(), Stop> {
+        let is_drifted = self.wake.by_person && self.ports.store.drift(self.target).await?.is_some();
+        if !is_drifted || self.is_preview {
+            return Ok(());
+        }
+        if let Ok(super::drift::Look::Compared(found)) = super::drift::look(self.ports, self.target).await? {
+            self.memory.heal = !found.is_empty();
+        }
+        Ok(())
+    }
+
+    /// Why the registry does not name the target: what cannot be read takes nothing away (promise P7).
+    async fn unnamed(&self) -> Result<Reason, Halt> {
+        let known = self.ports.store.known_targets().await?;
+        Ok(if known.contains(&(self.target.clone(), false)) {
+            let message = "the registry's file of this project cannot be read, and this daemon has not read a good one: the target keeps serving";
+            Reason::new(ReasonCode::ConfigInvalid, message)
+        } else {
+            let message = "the registry no longer names this target: it keeps serving and keeps its hosts and ports; `trueup remove` takes it down";
+            Reason::new(ReasonCode::Orphaned, message)
         })
     }
 

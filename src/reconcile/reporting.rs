@@ -110,7 +110,8 @@ impl Reporter {
                 self.wait(&target, revision, News { state, description, deployment, is_event: true });
             }
             Progress::Idle { rest, .. } => self.rest(&target, rest).await?,
-            Progress::Step { .. } | Progress::StepDone { .. } | Progress::StepFailed { .. } | Progress::Line { .. } => {}
+            Progress::Step { .. } | Progress::StepDone { .. } | Progress::StepFailed { .. } | Progress::Line { .. } => {
+            }
         }
         Ok(())
     }

@@ -300,8 +300,8 @@ impl Pass<'_> {
         let Some(entry) = store.quarantine(self.target, &tip).await? else { return Ok(None) };
         let Some(live) = store.live_release(self.target).await? else { return Ok(None) };
         let release = store.release(self.target, entry.release).await?;
-        let is_undone = release
-            .is_some_and(|release| matches!(release.phase, Phase::NothingActivated(_) | Phase::Reverted(_)));
+        let is_undone =
+            release.is_some_and(|release| matches!(release.phase, Phase::NothingActivated(_) | Phase::Reverted(_)));
         if !is_undone || live.new.revision == tip {
             return Ok(None);
         }

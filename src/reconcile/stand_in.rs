@@ -96,11 +96,7 @@ impl Pass<'_> {
 }
 
 /// The revision of a kept older release with the same tree.
-fn older_with(
-    subject: &Subject,
-    live: &[&ReleaseRecord],
-    (wanted, facts): (&Sha, &CommitFacts),
-) -> Option<Sha> {
+fn older_with(subject: &Subject, live: &[&ReleaseRecord], (wanted, facts): (&Sha, &CommitFacts)) -> Option<Sha> {
     let kept = match subject.policy.kind {
         TargetKind::Host(ref host) => usize::try_from(host.keep_releases).unwrap_or(usize::MAX),
         TargetKind::Cluster(_) => return None,

@@ -301,8 +301,7 @@ impl Grounds {
     /// in a repository of several, outside of the own one.
     #[must_use]
     pub fn is_shared(&self, path: &str) -> bool {
-        !self.others.is_empty()
-            && (!is_below(&self.own, path) || self.others.iter().any(|other| is_below(other, path)))
+        !self.others.is_empty() && (!is_below(&self.own, path) || self.others.iter().any(|other| is_below(other, path)))
     }
 }
 

@@ -50,7 +50,9 @@ impl GithubReport {
             200..300 => Ok(reply),
             403 | 404 => Err(ReportError::NoRight { right, said: format!("{} {}", reply.status, reply.words()) }),
             422 => Err(ReportError::Full(reply.words())),
-            status => Err(ReportError::Later { why: format!("GitHub answered {status} {}", reply.words()), until: None }),
+            status => {
+                Err(ReportError::Later { why: format!("GitHub answered {status} {}", reply.words()), until: None })
+            }
         }
     }
 }
@@ -75,10 +77,11 @@ impl Report for GithubReport {
             "description": "trueup",
         });
         let reply = self.post(repo, ("/deployments".to_owned(), body), "`Deployments: write`").await?;
-        reply.body.get("id").and_then(Value::as_u64).ok_or_else(|| ReportError::Later {
-            why: "GitHub gave the deployment no number".to_owned(),
-            until: None,
-        })
+        reply
+            .body
+            .get("id")
+            .and_then(Value::as_u64)
+            .ok_or_else(|| ReportError::Later { why: "GitHub gave the deployment no number".to_owned(), until: None })
     }
 
     async fn progress(&self, repo: &Repository, deployment: u64, progress: &Progress) -> Result<(), ReportError> {

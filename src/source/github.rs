@@ -34,11 +34,11 @@ mod wire;
 mod write;
 
 pub use app::{AppSettings, AppTokens};
-pub use limits::Budget;
-pub use write::GithubReverts;
 use credential::Credential;
+pub use limits::Budget;
 use limits::Limits;
 use pages::{Page, Pages};
+pub use write::GithubReverts;
 
 /// The longest that one call may take, the body included.
 pub const CALL_DEADLINE: Duration = Duration::from_secs(10);

@@ -9,9 +9,7 @@ use jiff::Timestamp;
 
 use super::git::GitSource;
 use super::github::GithubReverts;
-use super::{
-    Ancestry, CommitFacts, Export, Look, Purpose, Reverts, Source, SourceError, Tokens, WriteError, Written,
-};
+use super::{Ancestry, CommitFacts, Export, Look, Purpose, Reverts, Source, SourceError, Tokens, WriteError, Written};
 use crate::model::policy::Repository;
 use crate::model::{BranchName, Reason, ReasonCode, RepoPath, Sha};
 use crate::release::revert::{Order, Survey};
@@ -80,12 +78,7 @@ impl Source for Joined {
 
 #[async_trait]
 impl Reverts for Joined {
-    async fn survey(
-        &self,
-        repo: &Repository,
-        branch: &BranchName,
-        pair: (&Sha, &Sha),
-    ) -> Result<Survey, SourceError> {
+    async fn survey(&self, repo: &Repository, branch: &BranchName, pair: (&Sha, &Sha)) -> Result<Survey, SourceError> {
         self.ready(repo).await?;
         self.git.survey(repo, branch, pair).await
     }

@@ -15,6 +15,7 @@ pub mod git;
 pub mod github;
 pub mod http;
 pub mod joined;
+pub mod shared;
 
 /// What one look at a branch saw.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,12 +105,7 @@ pub trait Reverts: Send + Sync {
     ///
     /// # Errors
     /// [`SourceError`] when the remote did not answer, or has no such branch.
-    async fn survey(
-        &self,
-        repo: &Repository,
-        branch: &BranchName,
-        pair: (&Sha, &Sha),
-    ) -> Result<Survey, SourceError>;
+    async fn survey(&self, repo: &Repository, branch: &BranchName, pair: (&Sha, &Sha)) -> Result<Survey, SourceError>;
 
     /// Whether the branch is known to take no direct commits.
     ///

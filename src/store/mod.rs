@@ -13,6 +13,7 @@ use crate::model::{BranchName, ReleaseNumber, Sha, TargetName};
 
 #[cfg(test)]
 mod contract;
+pub mod deliveries;
 mod error;
 pub mod record;
 pub mod schema;
@@ -21,6 +22,7 @@ pub mod sqlite;
 pub use error::StoreError;
 
 use crate::release::Phase;
+use deliveries::Deliveries;
 use record::{
     Approval, AuditEvent, CiRecord, Condition, DriftFinding, JournalEntry, ManifestRecord, NewRelease, ObservedRef,
     Pause, Pin, PlanRecord, QuarantineEntry, ReleaseRecord, ReportRecord, RevertRecord,
@@ -35,7 +37,8 @@ pub trait Store: Send + Sync {
     // Refs
     /// What was last seen of a target's branch.
     async fn observed_ref(&self, target: &TargetName) -> Result<Option<ObservedRef>, StoreError>;
-    /// Records a look (field report 35: one source of truth, with its time).
+    /// Records a look (field report 35: one source of truth, with its time). Where nothing but its time
+    /// is new, an engine may write it a little later, together with others.
     async fn put_observed_ref(&self, target: &TargetName, seen: &ObservedRef) -> Result<(), StoreError>;
 
     // Controls by people
@@ -79,6 +82,14 @@ pub trait Store: Send + Sync {
     /// Begins a release in `Phase::Planned` with the target's next number. Its plan, if it names
     /// one, must be stored already (invariant I2).
     async fn begin_release(&self, new: &NewRelease) -> Result<ReleaseRecord, StoreError>;
+    /// Records a release that serves although the store does not know it: what an empty store is rebuilt
+    /// from (ruling 3). It counts as live and retired at `new.at`; later numbers are above `number`.
+    async fn restore_release(
+        &self,
+        new: &NewRelease,
+        number: ReleaseNumber,
+        image_id: Option<&str>,
+    ) -> Result<ReleaseRecord, StoreError>;
     /// Moves a release to a phase; sets `switched_at` when it enters Proving, `ended_at` when it
     /// has an outcome. A time that is set stays, so the call may be repeated.
     async fn put_phase(
@@ -145,4 +156,9 @@ pub trait Store: Send + Sync {
     async fn put_known_target(&self, target: &TargetName, is_orphaned: bool) -> Result<(), StoreError>;
     /// All targets ever named, with whether they are orphaned.
     async fn known_targets(&self) -> Result<Vec<(TargetName, bool)>, StoreError>;
+
+    /// The part that keeps webhook deliveries; a store without one cannot take any in.
+    fn deliveries(&self) -> Option<&dyn Deliveries> {
+        None
+    }
 }

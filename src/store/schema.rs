@@ -4,12 +4,14 @@
 //! change is a new one behind it. Times are UTC microseconds. Records inside records are JSON
 //! where no question looks into them. Nothing in it is secret.
 
+mod deliveries;
+
 /// `PRAGMA application_id` of our files: `trup` in ASCII, so that no other program's database is
 /// ever taken for ours.
 pub const APPLICATION_ID: u32 = 0x7472_7570;
 
 /// The migrations, in order; the n-th one (counted from 1) leads to schema n.
-pub const MIGRATIONS: &[&str] = &[V1, V2];
+pub const MIGRATIONS: &[&str] = &[V1, deliveries::V2, V3];
 
 /// The schema that this program reads and writes.
 #[must_use]
@@ -201,7 +203,7 @@ BEGIN SELECT RAISE(ABORT, 'audit events are only appended'); END;
 PRAGMA user_version = 1;
 ";
 
-const V2: &str = r"
+const V3: &str = r"
 -- Reverts that were written to Git: at most one for each commit and branch.
 CREATE TABLE reverts (
     repo      TEXT    NOT NULL,
@@ -230,5 +232,5 @@ CREATE TABLE reports (
     PRIMARY KEY (repo, sha, context)
 ) STRICT, WITHOUT ROWID;
 
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 ";

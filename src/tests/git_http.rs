@@ -38,6 +38,8 @@ pub(crate) enum Mood {
     Status(u16),
     /// Bodies of answers to `POST` end after so many bytes, and the connection breaks.
     CutAfter(usize),
+    /// Bodies of answers to `POST` stop after so many bytes, and nothing more ever comes.
+    StallAfter(usize),
     /// No answer ever comes.
     Hang,
     /// Every answer is a redirect to there.
@@ -120,7 +122,7 @@ async fn answer(State(served): State<Arc<Served>>, request: Request<Body>) -> Re
             return with(301).header("location", to).body(Body::empty()).unwrap();
         }
         Mood::Hang => std::future::pending::<()>().await,
-        Mood::Well | Mood::CutAfter(_) => {}
+        Mood::Well | Mood::CutAfter(_) | Mood::StallAfter(_) => {}
     }
     if !is_allowed {
         return with(401).header("www-authenticate", "Basic realm=\"git\"").body(Body::empty()).unwrap();
@@ -129,9 +131,19 @@ async fn answer(State(served): State<Arc<Served>>, request: Request<Body>) -> Re
     let (status, kind, body) = backend(&served, (&parts.method, &parts.uri, &parts.headers), body).await;
     let body = match mood {
         Mood::CutAfter(bytes) if is_post => cut(body, bytes),
-        Mood::CutAfter(_) | Mood::Well | Mood::Status(_) | Mood::Hang | Mood::Moved(_) => Body::from(body),
+        Mood::StallAfter(bytes) if is_post => stall(body, bytes),
+        Mood::CutAfter(_) | Mood::StallAfter(_) | Mood::Well | Mood::Status(_) | Mood::Hang | Mood::Moved(_) => {
+            Body::from(body)
+        }
     };
     with(status).header("content-type", kind).body(body).unwrap()
+}
+
+/// Sends the beginning, and keeps the connection open.
+fn stall(body: Bytes, bytes: usize) -> Body {
+    let start = body.slice(..bytes.min(body.len()));
+    let first = futures_util::stream::iter([Ok::<_, std::io::Error>(start)]);
+    Body::from_stream(futures_util::StreamExt::chain(first, futures_util::stream::pending()))
 }
 
 /// Sends the beginning and then breaks the connection.

@@ -2,6 +2,8 @@
 
 pub(crate) mod app;
 mod architecture;
+mod docs;
+pub(crate) mod edits;
 pub(crate) mod git_http;
 pub(crate) mod git_repo;
 pub(crate) mod github;

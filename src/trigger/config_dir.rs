@@ -145,3 +145,90 @@ fn unreadable(path: &Path, error: &std::io::Error, kind: &str) -> Problems {
         }],
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::edits;
+
+    /// A configuration directory with a good host file and the projects `shop` and `cafe`.
+    fn directory() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("projects.d")).unwrap();
+        let shop = edits::text("config/registry/minimal.toml");
+        let cafe = shop
+            .replace("\"shop\"", "\"cafe\"")
+            .replace("20001", "20002")
+            .replace("shop.example.org", "cafe.example.org")
+            .replace("[18300, 18301]", "[18400, 18401]");
+        write(&dir, "huta.toml", &edits::text("config/host/base.toml"));
+        write(&dir, "projects.d/shop.toml", &shop);
+        write(&dir, "projects.d/cafe.toml", &cafe);
+        dir
+    }
+
+    fn write(dir: &tempfile::TempDir, file: &str, text: &str) {
+        std::fs::write(dir.path().join(file), text).unwrap();
+    }
+
+    fn names(loaded: &LoadedConfig) -> Vec<&str> {
+        loaded.projects.keys().map(ProjectName::as_str).collect()
+    }
+
+    #[test]
+    fn a_good_directory_gives_the_host_and_every_project() {
+        let dir = directory();
+        write(&dir, "projects.d/notes.txt", "not TOML");
+        write(&dir, "projects.d/.shop.toml.swp.toml", "not TOML");
+        let loaded = load(dir.path());
+        assert_eq!(loaded.problems, []);
+        assert_eq!(names(&loaded), ["cafe", "shop"]);
+        assert!(loaded.is_complete && loaded.host.is_some());
+    }
+
+    #[test]
+    fn a_broken_project_does_not_hide_the_good_ones() {
+        let dir = directory();
+        write(&dir, "projects.d/broken.toml", "schema = 1\nproject = ");
+        let loaded = load(dir.path());
+        assert_eq!(names(&loaded), ["cafe", "shop"]);
+        assert_eq!(loaded.broken, ["broken"]);
+        assert!(loaded.problems[0].file.ends_with("projects.d/broken.toml"));
+    }
+
+    #[test]
+    fn a_broken_host_file_does_not_hide_the_projects() {
+        let dir = directory();
+        write(&dir, "huta.toml", "schema = 1\nnonsense = 1\n");
+        let loaded = load(dir.path());
+        assert_eq!((loaded.host, loaded.projects.len(), loaded.problems.len()), (None, 2, 1));
+    }
+
+    #[test]
+    fn a_clash_refuses_both_files_and_no_other() {
+        let dir = directory();
+        let club = edits::text("config/registry/minimal.toml").replace("\"shop\"", "\"club\"");
+        write(&dir, "projects.d/club.toml", &club);
+        let loaded = load(dir.path());
+        assert_eq!(names(&loaded), ["cafe"]);
+        assert_eq!(loaded.broken, ["club", "shop"]);
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_read_is_not_taken_for_empty() {
+        let dir = directory();
+        std::fs::rename(dir.path().join("projects.d"), dir.path().join("away")).unwrap();
+        let loaded = load(dir.path());
+        assert!(!loaded.is_complete);
+        assert!(loaded.problems[0].file.ends_with("projects.d"));
+    }
+
+    #[test]
+    fn an_entry_that_cannot_be_read_is_said() {
+        let dir = directory();
+        std::fs::create_dir(dir.path().join("projects.d/club.toml")).unwrap();
+        let loaded = load(dir.path());
+        assert_eq!(loaded.broken, ["club"]);
+        assert!(loaded.problems[0].list[0].message.contains("cannot be read"));
+    }
+}

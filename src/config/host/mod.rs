@@ -127,6 +127,8 @@ pub struct GitHub {
     pub ca_file: Option<String>,
     /// One or two, so that a secret can be changed without a gap; empty = webhooks are off.
     pub webhook_secret_files: Vec<String>,
+    /// `webhook_limit` **(own)**: the largest delivery in bytes, 64 KiB to 25 MiB, default 5 MiB (ruling 30).
+    pub webhook_limit_bytes: u64,
 }
 
 impl Default for GitHub {
@@ -139,6 +141,7 @@ impl Default for GitHub {
             report: false,
             ca_file: None,
             webhook_secret_files: Vec::new(),
+            webhook_limit_bytes: 5 * 1024 * 1024,
         }
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn slot_refusal(other: &str) -> Refusal {
 
 fn uid_refusal(other: &str) -> Refusal {
     Refusal::new(
-        format!("is the uid of {other} too"),
+        format!("is also the {other}"),
         "a project's files and processes are kept apart from others by its user",
         "choose a number that no other project has",
     )

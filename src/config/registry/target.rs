@@ -83,12 +83,7 @@ pub(super) fn read(table: &Table<'_>, around: &Around<'_>) -> Option<TargetPolic
     });
     let require_ci = require_ci(table, around);
     let ci_workflow = optional(table, "ci_workflow", "ci".to_owned(), |value| value.read(workflow));
-    let no_ci_run = optional(table, "no_ci_run", NoCiRun::Hold, |value| {
-        value.one_of(
-            &[("hold", NoCiRun::Hold), ("allow-if-release-paths-unchanged", NoCiRun::AllowIfReleasePathsUnchanged)],
-            "it says what a commit means for which no CI run will come",
-        )
-    });
+    let no_ci_run = no_ci_run(table);
     let drift = optional(table, "drift", DriftPolicy::Report, |value| {
         value.one_of(
             &[("off", DriftPolicy::Off), ("report", DriftPolicy::Report), ("heal", DriftPolicy::Heal)],
@@ -96,12 +91,7 @@ pub(super) fn read(table: &Table<'_>, around: &Around<'_>) -> Option<TargetPolic
         )
     });
     let windows = windows(table);
-    let on_failure = optional(table, "on_failure", OnFailure::None, |value| {
-        value.one_of(
-            &[("none", OnFailure::None), ("pull-request", OnFailure::PullRequest), ("commit", OnFailure::Commit)],
-            "it says what is written to Git after an automatic revert",
-        )
-    });
+    let on_failure = on_failure(table);
     let kind = if is_cluster {
         cluster(table, around).map(TargetKind::Cluster)
     } else {
@@ -117,6 +107,24 @@ pub(super) fn read(table: &Table<'_>, around: &Around<'_>) -> Option<TargetPolic
         windows: windows?,
         on_failure: on_failure?,
         kind: kind?,
+    })
+}
+
+fn no_ci_run(table: &Table<'_>) -> Option<NoCiRun> {
+    optional(table, "no_ci_run", NoCiRun::Hold, |value| {
+        value.one_of(
+            &[("hold", NoCiRun::Hold), ("allow-if-release-paths-unchanged", NoCiRun::AllowIfReleasePathsUnchanged)],
+            "it says what a commit means for which no CI run will come",
+        )
+    })
+}
+
+fn on_failure(table: &Table<'_>) -> Option<OnFailure> {
+    optional(table, "on_failure", OnFailure::None, |value| {
+        value.one_of(
+            &[("none", OnFailure::None), ("pull-request", OnFailure::PullRequest), ("commit", OnFailure::Commit)],
+            "it says what is written to Git after an automatic revert",
+        )
     })
 }
 

@@ -7,7 +7,7 @@
 mod component;
 mod jobs;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::model::desired::{DataRequest, JobRequest, SmokeCheck};
 use crate::model::document::{self, FileName, Refusal, Table, Value, form, shown_key, smoke};

@@ -44,7 +44,16 @@ pub fn decode<'a>(bytes: &'a [u8], name: FileName<'_>) -> Result<&'a str, Proble
         ));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| invalid_byte(bytes, error.valid_up_to(), name))?;
-    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.starts_with('\u{feff}') {
+        return Err(whole(
+            name,
+            "the file begins with two byte order marks".to_owned(),
+            "one mark says that the file is UTF-8; a second one is part of the text",
+            "save the file as UTF-8 without a byte order mark",
+        ));
+    }
+    Ok(text)
 }
 
 /// Names UTF-16 and UTF-32 by their mark, or by the zero bytes beside the first ASCII character.

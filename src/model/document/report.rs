@@ -95,7 +95,7 @@ impl<'a> Report<'a> {
     }
 
     /// Notes a problem at a byte of the text; `sentence` is the message without the file's label.
-    pub(super) fn note(&self, at: Option<usize>, key: &str, sentence: &str, refusal: Refusal) {
+    pub(super) fn note(&self, (at, key): (Option<usize>, &str), sentence: &str, refusal: Refusal) {
         let mut found = self.found.borrow_mut();
         if found.len() >= MAX_PROBLEMS {
             *self.dropped.borrow_mut() += 1;
@@ -125,7 +125,7 @@ impl<'a> Report<'a> {
             "past this place the file cannot be read, so nothing else in it was checked",
             "correct this line; every text value stands in quotes, every table header in brackets",
         );
-        self.note(at, "", &format!("not valid TOML: {message}"), refusal);
+        self.note((at, ""), &format!("not valid TOML: {message}"), refusal);
     }
 
     /// The place of a byte of the text.

@@ -37,16 +37,29 @@ impl Table<'_> {
         } else {
             nearest_fix(first, known)
         };
-        self.report.note(Some(first_at), &self.path_of(first), &sentence, Refusal::new("", STRICT, fix));
+        self.report.note((Some(first_at), &self.path_of(first)), &sentence, Refusal::new("", STRICT, fix));
+    }
+}
+
+/// The longest key that is compared: no known one is half as long, and the comparison is quadratic.
+const LONGEST_COMPARED: usize = 64;
+
+impl Table<'_> {
+    /// Notes every key that is not among `known`, each in a problem of its own.
+    pub fn only_each(&self, known: &[&str]) {
+        for key in self.map.keys().map(|key| key.get_ref().as_ref()).filter(|key| !known.contains(key)) {
+            self.refuse_key(key, Refusal::new("is an unknown key", STRICT, nearest_fix(key, known)));
+        }
     }
 }
 
 /// What to do about an unknown key: the nearest known one, or the whole list.
 fn nearest_fix(key: &str, known: &[&str]) -> String {
     let near = |candidate: &&&str| strsim::damerau_levenshtein(key, candidate) <= (candidate.len() / 3).max(1);
-    let best = known.iter().filter(near).min_by_key(|candidate| strsim::damerau_levenshtein(key, candidate));
-    match best {
-        Some(best) if key.len() <= 64 => format!("did you mean `{best}`?"),
-        Some(_) | None => format!("remove it; the keys known here are {}", known.join(", ")),
+    let compared = if key.len() <= LONGEST_COMPARED { known } else { &[] };
+    let nearest = compared.iter().filter(near).min_by_key(|candidate| strsim::damerau_levenshtein(key, candidate));
+    match nearest {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
+        None => format!("remove it; the keys known here are {}", known.join(", ")),
     }
 }

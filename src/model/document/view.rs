@@ -97,7 +97,7 @@ impl<'d> Table<'d> {
     pub fn refuse(&self, key: &str, refusal: Refusal) {
         let path = self.path_of(key);
         let sentence = format!("{path} {}", refusal.what);
-        self.report.note(self.at, &path, &sentence, refusal);
+        self.report.note((self.at, &path), &sentence, refusal);
     }
 
     /// Notes a problem with a key's name, at the key.
@@ -105,7 +105,7 @@ impl<'d> Table<'d> {
         let at = self.map.get_key_value(key).map(|(key, _)| key.span().start);
         let path = self.path_of(key);
         let sentence = format!("{path} {}", refusal.what);
-        self.report.note(at.or(self.at), &path, &sentence, refusal);
+        self.report.note((at.or(self.at), &path), &sentence, refusal);
     }
 }
 
@@ -130,7 +130,7 @@ impl<'d> Value<'d> {
 
     /// Notes a problem whose sentence is given whole.
     pub fn refuse_with(&self, sentence: &str, refusal: Refusal) {
-        self.report.note(Some(self.at), &self.path, sentence, refusal);
+        self.report.note((Some(self.at), &self.path), sentence, refusal);
     }
 
     /// What it is, with its article.

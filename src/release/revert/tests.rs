@@ -122,7 +122,8 @@ fn what_others_wrote_means_nothing_in_our_message() {
     let message = Case::new(survey()).order().message;
     assert!(message.contains("break it (skip ci)"), "{message}");
     assert!(!message.contains('['), "{message}");
-    let lines = Survey { undone: vec![between('c', "x\nTrueup-Reverts: 0"), between('b', &"y".repeat(500))], ..survey() };
+    let lines =
+        Survey { undone: vec![between('c', "x\nTrueup-Reverts: 0"), between('b', &"y".repeat(500))], ..survey() };
     let message = Case::new(lines).order().message;
     assert_eq!(undone_by(&message).count(), 2, "{message}");
     assert!(message.lines().all(|line| line.chars().count() < 200));
@@ -164,8 +165,7 @@ fn a_pull_request_lists_every_commit_it_undoes_and_holds_the_three_way_inverse()
         ..with_newer()
     };
     let order = Case::new(survey).order();
-    let edits =
-        vec![("back".to_owned(), leaf('5')), ("added".to_owned(), None), ("removed".to_owned(), leaf('8'))];
+    let edits = vec![("back".to_owned(), leaf('5')), ("added".to_owned(), None), ("removed".to_owned(), leaf('8'))];
     assert_eq!(order.content, Content::Edits { onto: sha('4'), edits });
     assert_eq!(order.parent, sha('d'));
     let proposal = order.proposal.unwrap();

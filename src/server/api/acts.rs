@@ -287,7 +287,12 @@ fn done(message: String) -> Json<Done> {
     Json(Done { message })
 }
 
-pub(super) async fn audit(api: &Api, name: &TargetName, (peer, kind): (&Peer, &str), message: &str) -> Result<(), ApiError> {
+pub(super) async fn audit(
+    api: &Api,
+    name: &TargetName,
+    (peer, kind): (&Peer, &str),
+    message: &str,
+) -> Result<(), ApiError> {
     let ports = api.workers.ports();
     let event = AuditEvent {
         at: ports.clock.now(),

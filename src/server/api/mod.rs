@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::{ProjectName, TargetLabel, TargetName};
 use crate::reconcile::ports::Halt;
 use crate::reconcile::worker::{Workers, chain};
+use crate::server::webhook::refusals::Refusals;
 use crate::store::StoreError;
 
 pub use acts::{Decision, Note, PlanRequest, SyncRequest};
@@ -26,6 +27,8 @@ pub use rollback::{RollbackAnswer, RollbackRequest};
 pub struct Api {
     /// The workers, and through them the effects.
     pub workers: Arc<Workers>,
+    /// Webhook deliveries that were turned away.
+    pub refusals: Arc<Refusals>,
 }
 
 /// All routes.
@@ -47,6 +50,7 @@ pub fn router(api: Api) -> Router {
         .route(&at("/pause"), post(acts::pause))
         .route(&at("/resume"), post(acts::resume))
         .route(&at("/retry"), post(acts::retry))
+        .route("/api/v1/deliveries/{id}", get(reads::delivery))
         .route("/api/v1/plans/{id}/decision", post(acts::decide))
         .with_state(api)
 }

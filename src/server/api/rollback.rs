@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::model::{Sha, TargetName};
 use crate::reconcile::queue::Wake;
 use crate::reconcile::rollback::{self, Answer, Wish};
+use crate::release::Phase;
 use crate::release::history::rollback_candidates;
 use crate::release::revert::Cause;
-use crate::release::Phase;
 use crate::server::socket::Peer;
 use crate::store::record::Pin;
 
@@ -51,13 +51,7 @@ pub(super) async fn rollback(
     let name = known(&api, &project, &target).await?;
     let (good, bad) = choose(&api, &name, to).await?;
     let ports = api.workers.ports();
-    let pin = Pin {
-        sha: good.clone(),
-        tip: None,
-        by: peer.name(),
-        at: ports.clock.now(),
-        note: "rollback".to_owned(),
-    };
+    let pin = Pin { sha: good.clone(), tip: None, by: peer.name(), at: ports.clock.now(), note: "rollback".to_owned() };
     ports.store.put_pin(&name, Some(&pin)).await?;
     let message = format!("rolled back from {} to {}, pinned until the revert is there", bad.short(), good.short());
     audit(&api, &name, (&peer, "rollback"), &message).await?;

@@ -25,6 +25,10 @@ use super::{tree, whole};
 const MAX_ENTRIES: usize = 500_000;
 /// Deeper directories than this are refused.
 const MAX_DEPTH: usize = 128;
+/// Longer links than this cannot be made on Linux.
+///
+/// Source: `symlink(2)`, `PATH_MAX`.
+const MAX_LINK_BYTES: u64 = 4096;
 /// As many links as Linux follows in one path.
 ///
 /// Source: `path_resolution(7)`.
@@ -118,11 +122,14 @@ fn collect(repository: &gix::Repository, job: &Job<'_>, from: (ObjectId, &Abort)
             let mut link = Vec::new();
             match entry.kind {
                 EntryKind::Tree => waiting.push(([path.as_slice(), b"/"].concat(), entry.id, depth + 1)),
-                EntryKind::Link => link = whole::object(repository, entry.id)?.data,
+                EntryKind::Link => {
+                    if size(repository, entry.id)? > MAX_LINK_BYTES {
+                        return Err(refused(job, &format!("the link `{}` is too long", path.escape_ascii())));
+                    }
+                    link = whole::object(repository, entry.id)?.data;
+                }
                 EntryKind::Blob | EntryKind::BlobExecutable => {
-                    let header = repository.try_find_header(entry.id).map_err(Fault::mirror)?;
-                    let size = header.ok_or_else(|| Fault::Mirror(format!("object {} is missing", entry.id)))?.size();
-                    left = left.checked_sub(size).ok_or_else(|| {
+                    left = left.checked_sub(size(repository, entry.id)?).ok_or_else(|| {
                         refused(job, &format!("it has more than `build_context_limit` = {} bytes", job.limit))
                     })?;
                 }
@@ -135,6 +142,11 @@ fn collect(repository: &gix::Repository, job: &Job<'_>, from: (ObjectId, &Abort)
         }
     }
     Ok(items)
+}
+
+fn size(repository: &gix::Repository, id: ObjectId) -> Result<u64, Fault> {
+    let header = repository.try_find_header(id).map_err(Fault::mirror)?;
+    Ok(header.ok_or_else(|| Fault::Mirror(format!("object {id} is missing")))?.size())
 }
 
 /// Follows a link through the other links, as a kernel would, and says whether it stays below the context.
@@ -223,7 +235,7 @@ fn header(kind: EntryType, mode: u32, size: u64) -> Header {
 /// The submodules below a directory, by path.
 ///
 /// # Errors
-/// As [`write`], without a limit on bytes.
+/// As [`fn@write`], without a limit on bytes.
 pub(super) fn submodules(
     repository: &gix::Repository,
     at: (&Sha, &RepoPath),

@@ -71,6 +71,13 @@ pub(super) fn told(what: &str, place: &Remote, fault: Fault) -> SourceError {
     };
     match fault {
         Fault::Remote { why, todo, class } => unavailable(&why, todo, class),
+        Fault::Mirror(why) if is_full(&why) => SourceError {
+            reason: Reason::new(
+                ReasonCode::DiskFull,
+                format!("{what} (at {place}): the disk of the state directory is full ({why}); free space there"),
+            ),
+            class: Class::Transient,
+        },
         Fault::Mirror(why) => unavailable(
             &format!("the mirror of it could not be used ({why})"),
             "it is cloned again by itself; if this repeats, check the disk of the state directory",
@@ -79,6 +86,23 @@ pub(super) fn told(what: &str, place: &Remote, fault: Fault) -> SourceError {
         Fault::Stopped => unavailable("it was stopped", "it is tried again by itself", Class::Transient),
         Fault::Final(error) => *error,
     }
+}
+
+/// Whether a text of a lower layer says that the disk is full: gix keeps no kind that could be asked instead.
+///
+/// Source: strerror(3), `ENOSPC` and `EDQUOT`.
+pub(super) fn is_full(why: &str) -> bool {
+    let why = why.to_ascii_lowercase();
+    [
+        "no space left on device",
+        "no storage space",
+        "disk quota exceeded",
+        "quota exceeded",
+        "storagefull",
+        "quotaexceeded",
+    ]
+    .iter()
+    .any(|mark| why.contains(mark))
 }
 
 /// Locks a mutex whose content is whole between any two statements, so that a panic elsewhere does not matter.

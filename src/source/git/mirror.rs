@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use gix::ObjectId;
-use rustix::fs::{CWD, FlockOperation, RenameFlags};
+use rustix::fs::{AtFlags, CWD, FlockOperation, RenameFlags, Timespec, Timestamps, UTIME_NOW};
 
 use super::fault::Fault;
 
@@ -191,7 +191,7 @@ pub(super) fn is_overgrown(path: &Path) -> bool {
     counted.is_ok() && (packs > MAX_PACKS || records(path).len() > MAX_RECORDS)
 }
 
-/// Records that a commit is whole, or that it was used again.
+/// Records that a commit is whole.
 ///
 /// # Errors
 /// [`Fault::Mirror`].
@@ -201,6 +201,14 @@ pub(super) fn record(path: &Path, id: ObjectId) -> Result<(), Fault> {
     let temporary = directory.join(format!("{id}.lock"));
     fs::write(&temporary, format!("{id}\n")).map_err(Fault::mirror)?;
     fs::rename(&temporary, directory.join(id.to_string())).map_err(Fault::mirror)
+}
+
+/// Notes that a recorded commit was used; a note that cannot be made costs nothing but its place in the order.
+pub(super) fn touch(path: &Path, id: ObjectId) {
+    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+    let times = Timestamps { last_access: now, last_modification: now };
+    let record = path.join("refs/trueup").join(id.to_string());
+    rustix::fs::utimensat(CWD, &record, &times, AtFlags::empty()).ok();
 }
 
 /// Takes a record back.

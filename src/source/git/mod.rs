@@ -28,7 +28,9 @@ use place::{Remote, Way};
 use repo::{Effort, Repo};
 use run::{blocking, bug, within};
 use settings::{COPY_LIMIT_BYTES, FETCH_LIMIT_BYTES, OBJECT_LIMIT_BYTES};
-pub use settings::{FETCH_BOUND, FETCHES_AT_ONCE, GitSettings, LOOK_BOUND, LOOKS_AT_ONCE, READ_BOUND, Token};
+pub use settings::{
+    FETCH_BOUND, FETCHES_AT_ONCE, GitSettings, LOOK_BOUND, LOOKS_AT_ONCE, READ_BOUND, SSH_LOOKS_AT_ONCE, Token,
+};
 
 mod abort;
 mod converse;
@@ -67,6 +69,7 @@ struct Common {
     direct: reqwest::Client,
     outer: reqwest::Client,
     looks: Arc<Semaphore>,
+    ssh_looks: Arc<Semaphore>,
     fetches: Arc<Semaphore>,
     repos: Mutex<BTreeMap<Repository, Arc<Repo>>>,
     identities: RwLock<BTreeMap<Repository, PathBuf>>,
@@ -113,6 +116,7 @@ impl GitSource {
                 settings,
                 root,
                 looks: Arc::new(Semaphore::new(LOOKS_AT_ONCE)),
+                ssh_looks: Arc::new(Semaphore::new(SSH_LOOKS_AT_ONCE)),
                 fetches: Arc::new(Semaphore::new(FETCHES_AT_ONCE)),
                 repos: Mutex::new(BTreeMap::new()),
                 identities: RwLock::default(),
@@ -185,10 +189,7 @@ impl GitSource {
             client: if is_direct { common.direct.clone() } else { common.outer.clone() },
             handle: Handle::current(),
             token: common.settings.token.clone().filter(|_| takes_token).map(|token| token.bound(repository)),
-            keys: ssh::Keys {
-                known_hosts: common.settings.state_dir.join("ssh/known_hosts"),
-                identity,
-            },
+            keys: ssh::Keys { known_hosts: common.settings.state_dir.join("ssh/known_hosts"), identity },
             turn: Arc::default(),
             flights: Mutex::default(),
             place: RwLock::default(),
@@ -278,7 +279,10 @@ impl GitSource {
 impl Source for GitSource {
     async fn look(&self, repo: &Repository, branch: &BranchName) -> Result<Look, SourceError> {
         let repo = self.repo(repo)?;
-        let places = Arc::clone(&self.shared.looks);
+        let places = match repo.remote.way {
+            Way::Ssh { .. } => Arc::clone(&self.shared.ssh_looks),
+            Way::File(_) | Way::Http { .. } => Arc::clone(&self.shared.looks),
+        };
         let (inner, full_name) = (Arc::clone(&repo), branch.full_ref());
         let looked = within(LOOK_BOUND, async move {
             let permit = places.acquire_owned().await;
@@ -295,6 +299,13 @@ impl Source for GitSource {
 
     async fn fetch(&self, repo: &Repository, branch: &BranchName, sha: &Sha) -> Result<CommitFacts, SourceError> {
         let repo = self.repo(repo)?;
+        let what = format!("the commit {} of `{branch}` could not be read", sha.short());
+        let id = tree::id(sha).map_err(|fault| told(&what, &repo.remote, fault))?;
+        let inner = Arc::clone(&repo);
+        // One that is here costs no turn, so that a fetch that hangs delays nobody else.
+        if let Ok(Some(facts)) = within(READ_BOUND, blocking(move |_| Ok(inner.seen_facts(id)))).await {
+            return Ok(facts);
+        }
         self.flight(&repo, branch, sha).await
     }
 

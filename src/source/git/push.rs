@@ -47,7 +47,11 @@ impl GitSource {
     ///
     /// # Errors
     /// [`WriteError`].
-    pub async fn write(&self, repository: &Repository, (order, at): (&Order, Timestamp)) -> Result<Written, WriteError> {
+    pub async fn write(
+        &self,
+        repository: &Repository,
+        (order, at): (&Order, Timestamp),
+    ) -> Result<Written, WriteError> {
         let branch: String = order.proposal.as_ref().map_or_else(|| order.branch.to_string(), |new| new.head.clone());
         let name: BranchName =
             branch.parse().map_err(|_| WriteError::Failed(super::bug("a revert's branch has an odd name")))?;
@@ -67,7 +71,8 @@ impl GitSource {
             .to_string()
             .parse()
             .map_err(|_| WriteError::Failed(super::bug("a commit of ours has an odd name")))?;
-        let refused = |why: &str| Reason::new(ReasonCode::GitUnavailable, format!("{what} (at {}): {why}", repo.remote));
+        let refused =
+            |why: &str| Reason::new(ReasonCode::GitUnavailable, format!("{what} (at {}): {why}", repo.remote));
         match pushed {
             Pushed::Done => Ok(Written { commit: Some(commit), branch, link: None, is_old: false }),
             Pushed::Moved => Err(WriteError::Moved),
@@ -122,7 +127,8 @@ impl Repo {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        for name in ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE"] {
+        for name in ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE"]
+        {
             if let Some(value) = std::env::var_os(name) {
                 command.env(name, value);
             }
@@ -183,7 +189,8 @@ fn judge(said: &str, complaint: &str) -> Pushed {
             if is_moved {
                 return Pushed::Moved;
             }
-            let told: Vec<&str> = complaint.lines().filter_map(|line| line.strip_prefix("remote:")).map(str::trim).collect();
+            let told: Vec<&str> =
+                complaint.lines().filter_map(|line| line.strip_prefix("remote:")).map(str::trim).collect();
             Pushed::Declined(short(&format!("{summary} {}", told.join(" "))))
         }
         None => Pushed::Failed(short(complaint)),
@@ -269,11 +276,7 @@ impl Scratch {
     }
 }
 
-fn edited(
-    repository: &gix::Repository,
-    onto: ObjectId,
-    edits: &[(String, Option<Leaf>)],
-) -> Result<ObjectId, Fault> {
+fn edited(repository: &gix::Repository, onto: ObjectId, edits: &[(String, Option<Leaf>)]) -> Result<ObjectId, Fault> {
     let mut editor = repository.edit_tree(onto).map_err(Fault::mirror)?;
     for (path, leaf) in edits {
         match leaf {
@@ -308,12 +311,18 @@ mod tests {
         let line = |flag: &str, summary: &str| format!("To x\n{flag}\tabc:refs/heads/main\t{summary}\nDone\n");
         assert_eq!(judge(&line(" ", "1..2"), ""), Pushed::Done);
         assert_eq!(judge(&line("*", "[new branch]"), ""), Pushed::Done);
-        for moved in ["[rejected] (fetch first)", "[rejected] (non-fast-forward)", "[remote rejected] (cannot lock ref)"] {
+        for moved in
+            ["[rejected] (fetch first)", "[rejected] (non-fast-forward)", "[remote rejected] (cannot lock ref)"]
+        {
             assert_eq!(judge(&line("!", moved), ""), Pushed::Moved);
         }
-        let declined = judge(&line("!", "[remote rejected] (pre-receive hook declined)"), "remote: no pushes on Friday\n");
+        let declined =
+            judge(&line("!", "[remote rejected] (pre-receive hook declined)"), "remote: no pushes on Friday\n");
         assert!(matches!(declined, Pushed::Declined(why) if why.contains("no pushes on Friday")));
-        assert_eq!(judge("", "fatal: Authentication failed"), Pushed::Failed("fatal: Authentication failed".to_owned()));
+        assert_eq!(
+            judge("", "fatal: Authentication failed"),
+            Pushed::Failed("fatal: Authentication failed".to_owned())
+        );
         assert!(is_about_rights("fatal: Authentication failed for 'https://x/'"));
     }
 }

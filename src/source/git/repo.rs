@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use crate::source::{Ancestry, CommitFacts, Look};
 
 use super::abort::Abort;
-use super::fault::{Fault, hold};
+use super::fault::{Fault, hold, is_full};
 use super::place::{Remote, Way};
 use super::talk::{Talk, Want};
 use super::wire::SMALL_BYTES;
@@ -98,10 +98,11 @@ impl Repo {
                 Err(Fault::Mirror(why)) => {
                     abort.check()?;
                     tracing::warn!(remote = %self.remote, sha = %id, ?effort, why, "a mirror needs repair");
-                    let Some(next) = effort.next() else {
-                        return Err(Fault::Mirror(why));
-                    };
-                    effort = next;
+                    // A full disk is not mended by a second mirror on it.
+                    match effort.next().filter(|_| !is_full(&why)) {
+                        Some(next) => effort = next,
+                        None => return Err(Fault::Mirror(why)),
+                    }
                 }
                 Err(other) => return Err(other),
             }
@@ -118,7 +119,7 @@ impl Repo {
             if !hold(&self.seen).contains(&id) {
                 whole::check(&repository, id, abort)?;
             }
-            mirror::record(&self.dir, id)?;
+            mirror::touch(&self.dir, id);
             whole::facts(&repository, id)
         };
         match look() {
@@ -133,6 +134,16 @@ impl Repo {
             }
             Err(other) => Err(other),
         }
+    }
+
+    /// The facts of a commit that this process has seen whole, without waiting for anybody's turn.
+    pub(super) fn seen_facts(&self, id: ObjectId) -> Option<CommitFacts> {
+        if !hold(&self.seen).contains(&id) {
+            return None;
+        }
+        let facts = self.with(id, |repository| whole::facts(repository, id));
+        mirror::touch(&self.dir, id);
+        facts.ok()
     }
 
     fn attempt(&self, id: ObjectId, effort: Effort, abort: &Arc<Abort>) -> Result<CommitFacts, Fault> {

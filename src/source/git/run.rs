@@ -33,3 +33,41 @@ pub(super) fn bug(why: &str) -> SourceError {
         class: Class::Bug,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_bound_ends_the_work_itself_and_not_only_the_waiting() {
+        let (sender, ended) = std::sync::mpsc::channel();
+        let work = blocking(move |abort| {
+            while abort.check().is_ok() {
+                std::thread::yield_now();
+            }
+            sender.send(()).unwrap();
+            Ok(())
+        });
+        let result = within(Duration::from_millis(1), work).await;
+        assert!(matches!(result, Err(Fault::Remote { why, .. }) if why.contains("longer than")));
+        ended.recv().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_panic_of_a_lower_layer_is_a_bug_and_not_the_end_of_the_process() {
+        let result: Result<(), Fault> = blocking(|_| panic!("below")).await;
+        let Err(Fault::Final(error)) = result else { panic!("{result:?}") };
+        assert_eq!(error.reason.code, ReasonCode::Bug);
+    }
+
+    #[tokio::test]
+    async fn a_child_is_killed_with_its_operation() {
+        let work = blocking(|abort| {
+            let child = std::process::Command::new("sleep").arg("3600").spawn().unwrap();
+            abort.adopt(child);
+            abort.fire();
+            Ok(abort.reap())
+        });
+        assert_eq!(work.await.unwrap(), Some(false));
+    }
+}

@@ -16,7 +16,11 @@ pub const FETCH_BOUND: Duration = Duration::from_secs(600);
 /// How long reading one file may take.
 pub const READ_BOUND: Duration = Duration::from_secs(30);
 /// Looks at the same moment: a look that hangs costs one place for at most [`LOOK_BOUND`] (field report 41).
-pub const LOOKS_AT_ONCE: usize = 128;
+pub const LOOKS_AT_ONCE: usize = 64;
+/// Looks over `ssh://` at the same moment: `sshd` drops connections past ten that have not logged in yet.
+///
+/// Source: sshd_config(5), `MaxStartups`.
+pub const SSH_LOOKS_AT_ONCE: usize = 8;
 /// Fetches at the same moment (field report 2).
 pub const FETCHES_AT_ONCE: usize = 16;
 /// The largest single object that is read.

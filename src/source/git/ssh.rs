@@ -194,7 +194,9 @@ pub(super) fn judge(text: &str, way: &Way, keys: &Keys) -> Option<Fault> {
     if is_missing {
         return Some(Fault::refused(line, "check the path of the repository and the key's rights"));
     }
-    (!line.is_empty()).then(|| Fault::remote(line))
+    // The conversation itself has said this better.
+    let is_told = line.contains("not our ref");
+    (!line.is_empty() && !is_told).then(|| Fault::remote(line))
 }
 
 /// The fingerprints that are pinned for the host, as `ssh-keygen` prints them.

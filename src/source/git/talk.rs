@@ -49,20 +49,6 @@ fn agent() -> gix::protocol::command::Feature {
     ("agent", Some(AGENT.to_owned()))
 }
 
-/// Tells apart what the server said from what our side met.
-fn failed(link: &Link, error: gix::Error) -> Fault {
-    link.fault().unwrap_or_else(|| {
-        let text = short(&format!("{error:?}"));
-        if text.contains("not our ref") {
-            return Fault::remote("the commit is no longer in the remote");
-        }
-        // Everything that gix words so comes from an ERR packet or from the side band of errors.
-        let is_remote =
-            ["upload-pack", "smart", "Could not decode server reply", "Transport handshake failed", "ls-refs"];
-        if is_remote.iter().any(|mark| text.contains(mark)) { Fault::remote(text) } else { Fault::Mirror(text) }
-    })
-}
-
 impl Talk {
     /// Greets the server.
     ///
@@ -128,8 +114,29 @@ impl Talk {
         match result {
             Ok(Some(_)) => Ok(()),
             Ok(None) => Err(Fault::remote("the server sent nothing")),
-            Err(error) => Err(failed(&self.link, error)),
+            Err(error) => Err(self.failed(want.id, &error)),
         }
+    }
+
+    /// Tells apart what the server said from what our side met.
+    fn failed(&self, id: ObjectId, error: &gix::Error) -> Fault {
+        if let Some(fault) = self.link.fault() {
+            return fault;
+        }
+        let text = short(&format!("{error:?}"));
+        let is_refused = text.contains("not our ref");
+        if is_refused && self.is_v2() {
+            return Fault::remote("the commit is no longer in the remote");
+        }
+        if is_refused {
+            return Fault::refused(
+                format!("the server gives only tips of branches, and {id} is none"),
+                "let it speak protocol version 2 (`AcceptEnv GIT_PROTOCOL` in sshd_config)",
+            );
+        }
+        // Everything that gix words so comes from an ERR packet or from what could not be read of an answer.
+        let is_remote = ["upload-pack", "smart", "Could not decode server reply", "ls-refs"];
+        if is_remote.iter().any(|mark| text.contains(mark)) { Fault::remote(text) } else { Fault::Mirror(text) }
     }
 
     /// Whether the server can be asked for any commit that it has.

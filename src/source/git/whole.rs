@@ -17,6 +17,8 @@ use super::abort::Abort;
 use super::fault::Fault;
 use super::{COPY_LIMIT_BYTES, OBJECT_LIMIT_BYTES};
 
+/// Longer commit messages are cut: they are shown and stored with each release.
+const MAX_MESSAGE_BYTES: usize = 64 << 10;
 /// Deeper trees than this are refused; Linux paths end at 4096 bytes anyway.
 const MAX_DEPTH: usize = 512;
 /// More entries than this below one commit are refused.
@@ -68,7 +70,8 @@ pub(super) fn facts(repository: &gix::Repository, id: ObjectId) -> Result<Commit
     let author = commit.author().map_err(|_| odd("has no well-formed author"))?;
     let committer = commit.committer().map_err(|_| odd("has no well-formed committer"))?;
     let seconds = committer.time().map_err(|_| odd("has no well-formed date"))?.seconds;
-    let message = String::from_utf8_lossy(commit.message).into_owned();
+    let kept = commit.message.get(..MAX_MESSAGE_BYTES).unwrap_or(commit.message);
+    let message = String::from_utf8_lossy(kept).into_owned();
     Ok(CommitFacts {
         tree: sha(commit.tree())?,
         parents: commit.parents().map(sha).collect::<Result<_, _>>()?,

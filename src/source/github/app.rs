@@ -79,7 +79,8 @@ impl AppTokens {
     /// [`ChecksError`] when the key is no RSA key in PEM form. It never repeats the key.
     pub fn new(app: &AppSettings, github: GithubSettings, client: reqwest::Client) -> Result<Self, ChecksError> {
         let key = octocrab::auth::EncodingKey::from_rsa_pem(app.private_key.expose().as_bytes()).map_err(|_| {
-            let message = "`private_key_file` holds no RSA key in PEM form; put the file there that GitHub gave for the App";
+            let message =
+                "`private_key_file` holds no RSA key in PEM form; put the file there that GitHub gave for the App";
             failure(Class::Stalled, message.to_owned())
         })?;
         Ok(Self {
@@ -138,7 +139,11 @@ impl AppTokens {
         match answer.status {
             StatusCode::UNAUTHORIZED => {
                 let skew = self.skew(answer, now).map_or_else(String::new, |skew| {
-                    format!("; this machine's clock is {} s {} GitHub's: set it right", skew.as_secs().abs(), ahead(skew))
+                    format!(
+                        "; this machine's clock is {} s {} GitHub's: set it right",
+                        skew.as_secs().abs(),
+                        ahead(skew)
+                    )
                 });
                 let id = self.auth.app_id.0;
                 failure(
@@ -151,7 +156,10 @@ impl AppTokens {
                 let rights = permissions(purpose).to_string().replace(['{', '}', '"'], "").replace(':', ": ");
                 failure(
                     Class::Stalled,
-                    format!("the App lacks a right ({}): give it {rights} and accept that in the installation", answer.status),
+                    format!(
+                        "the App lacks a right ({}): give it {rights} and accept that in the installation",
+                        answer.status
+                    ),
                 )
             }
             StatusCode::NOT_FOUND => failure(

@@ -22,10 +22,7 @@ pub(super) struct Credential {
 }
 
 impl Credential {
-    pub(super) fn new(
-        (api_url, client): (&str, &reqwest::Client),
-        token: Option<Secret>,
-    ) -> Result<Self, ChecksError> {
+    pub(super) fn new((api_url, client): (&str, &reqwest::Client), token: Option<Secret>) -> Result<Self, ChecksError> {
         let key = Self::key_of(token.as_ref());
         let is_header = |token: &Secret| HeaderValue::from_str(token.expose()).is_ok() && !token.expose().is_empty();
         if token.as_ref().is_some_and(|token| !is_header(token)) {

@@ -34,7 +34,12 @@ impl GithubReverts {
         Self { forge }
     }
 
-    async fn ask(&self, repo: &Repository, what: (&'static str, String), body: Option<Value>) -> Result<Reply, WriteError> {
+    async fn ask(
+        &self,
+        repo: &Repository,
+        what: (&'static str, String),
+        body: Option<Value>,
+    ) -> Result<Reply, WriteError> {
         let call = Call { method: what.0, path: what.1, body, purpose: Purpose::Revert };
         self.forge.call(repo, call).await.map_err(|error| match error.class {
             Class::Stalled => WriteError::NoRight(error.reason),

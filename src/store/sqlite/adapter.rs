@@ -3,9 +3,11 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 
+use super::looks::Put;
 use super::{SqliteStore, controls, facts, releases, told};
 use crate::model::{BranchName, ReleaseNumber, Sha, TargetName};
 use crate::release::Phase;
+use crate::store::deliveries::Deliveries;
 use crate::store::record::{
     Approval, AuditEvent, CiRecord, Condition, DriftFinding, JournalEntry, ManifestRecord, NewRelease, ObservedRef,
     Pause, Pin, PlanRecord, QuarantineEntry, ReleaseRecord, ReportRecord, RevertRecord,
@@ -19,11 +21,28 @@ impl Store for SqliteStore {
     }
 
     async fn observed_ref(&self, target: &TargetName) -> Result<Option<ObservedRef>, StoreError> {
-        controls::observed_ref(&self.readers, target).await
+        if let Some(known) = self.looks.of(target) {
+            return Ok(Some(known));
+        }
+        let found = controls::observed_ref(&self.readers, target).await?;
+        if let (Some(found), Some(_)) = (&found, &self.writer) {
+            self.looks.read(target, found);
+        }
+        Ok(found)
     }
 
     async fn put_observed_ref(&self, target: &TargetName, seen: &ObservedRef) -> Result<(), StoreError> {
-        self.durably(|db| controls::put_observed_ref(db, target, seen)).await
+        match self.looks.put(target, seen) {
+            Put::Kept => return Ok(()),
+            Put::Due(looks) => return self.write_looks(&looks).await,
+            Put::Changed => self.looks.forget(target),
+        }
+        self.durably(|db| controls::put_observed_ref(db, target, seen)).await?;
+        // What is read back is what was stored: times without what the engine cuts off.
+        if let Some(stored) = controls::observed_ref(&self.readers, target).await? {
+            self.looks.stored(target, &stored);
+        }
+        Ok(())
     }
 
     async fn pause(&self, target: &TargetName) -> Result<Option<Pause>, StoreError> {
@@ -85,6 +104,15 @@ impl Store for SqliteStore {
 
     async fn begin_release(&self, new: &NewRelease) -> Result<ReleaseRecord, StoreError> {
         self.durably(|db| releases::begin_release(db, new)).await
+    }
+
+    async fn restore_release(
+        &self,
+        new: &NewRelease,
+        number: ReleaseNumber,
+        image_id: Option<&str>,
+    ) -> Result<ReleaseRecord, StoreError> {
+        self.durably(|db| releases::restore_release(db, new, (number, image_id))).await
     }
 
     async fn put_phase(
@@ -195,5 +223,9 @@ impl Store for SqliteStore {
 
     async fn known_targets(&self) -> Result<Vec<(TargetName, bool)>, StoreError> {
         facts::known_targets(&self.readers).await
+    }
+
+    fn deliveries(&self) -> Option<&dyn Deliveries> {
+        Some(self)
     }
 }

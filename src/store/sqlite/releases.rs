@@ -121,6 +121,38 @@ pub(super) async fn begin_release(db: &Db, new: &NewRelease) -> Result<ReleaseRe
     })
 }
 
+/// Inserts a release that is live already, under its own number.
+pub(super) async fn restore_release(
+    db: &Db,
+    new: &NewRelease,
+    (number, image_id): (ReleaseNumber, Option<&str>),
+) -> Result<ReleaseRecord, StoreError> {
+    const WHAT: &str = "record a release that serves already";
+    let statement = query(
+        "INSERT INTO releases
+             (target, number, revision, slot, manifest, registry, desired, trigger, at, phase, image_id,
+              switched_at, ended_at, retired_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?9, ?9, ?9)
+         RETURNING *",
+    )
+    .bind(new.target.to_string())
+    .bind(i64::try_from(number.0).unwrap_or(i64::MAX))
+    .bind(new.revision.as_str())
+    .bind(new.slot.map(crate::model::Slot::as_str))
+    .bind(new.manifest.as_ref().map(Digest::as_str))
+    .bind(new.registry.as_str())
+    .bind(new.desired.as_ref().map(|value| json(WHAT, value)).transpose()?)
+    .bind(&new.trigger)
+    .bind(micros(new.at))
+    .bind(Phase::Live.word())
+    .bind(image_id);
+    let restored = db.first(WHAT, statement, read_release).await?;
+    restored.ok_or_else(|| StoreError::Corrupt {
+        what: "release",
+        detail: "the one that was just recorded did not come back".to_owned(),
+    })
+}
+
 /// One release of one target.
 type Which<'a> = (&'a TargetName, ReleaseNumber);
 

@@ -95,10 +95,11 @@ pub(super) async fn report(
 }
 
 pub(super) async fn put_report(db: &Db, report: &ReportRecord) -> Result<(), StoreError> {
-    let deployment = report.deployment.map(i64::try_from).transpose().map_err(|_| StoreError::Corrupt {
-        what: "report",
-        detail: "a deployment's number does not fit".to_owned(),
-    })?;
+    let deployment = report
+        .deployment
+        .map(i64::try_from)
+        .transpose()
+        .map_err(|_| StoreError::Corrupt { what: "report", detail: "a deployment's number does not fit".to_owned() })?;
     let statement = query(
         "INSERT OR REPLACE INTO reports (repo, sha, context, state, description, at, deployment, is_full)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",

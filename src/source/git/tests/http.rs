@@ -162,3 +162,23 @@ async fn fifty_hanging_remotes_do_not_slow_another_one_field_report_41() {
         seen = other.look() => assert_eq!(seen.unwrap(), Look::At(sha)),
     }
 }
+
+#[tokio::test]
+async fn https_speaks_tls_with_the_provider_of_this_process() {
+    use tokio::io::AsyncReadExt as _;
+    let world = World::new(Over::File).await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut hello = [0; 3];
+        stream.read_exact(&mut hello).await.unwrap();
+        hello
+    });
+    let repo = Repository::Url(format!("https://localhost:{port}/shop.git"));
+    let error = world.source.look(&repo, &main_branch()).await.unwrap_err();
+    assert_eq!(code(&error), ReasonCode::GitUnavailable, "{error}");
+    // A handshake record of TLS 1.x (RFC 8446, section 5.1).
+    let [kind, major, _] = server.await.unwrap();
+    assert_eq!((kind, major), (22, 3));
+}

@@ -75,6 +75,54 @@ async fn a_fetch_cut_at_any_byte_leaves_nothing_that_the_next_one_trips_over_fie
     assert!(!left.iter().any(|name| name.to_string_lossy().starts_with("tmp-")), "{left:?}");
 }
 
+/// Names of what the test below hands to its own second process.
+const CHILD: [&str; 3] = ["TRUEUP_TEST_STATE", "TRUEUP_TEST_URL", "TRUEUP_TEST_SHA"];
+
+/// This very test in a process of its own, where it does nothing but fetch.
+fn start_child(values: [&str; 3]) -> std::process::Child {
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["kill_9_in_the_middle_of_a_fetch", "--nocapture"]).envs(CHILD.into_iter().zip(values));
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap()
+}
+
+#[tokio::test]
+async fn kill_9_in_the_middle_of_a_fetch_is_forgotten_at_the_next_start_field_report_27() {
+    if let [Ok(state), Ok(url), Ok(sha)] = CHILD.map(std::env::var) {
+        let source = open(Path::new(&state), "https://github.com", None);
+        source.fetch(&Repository::Url(url), &main_branch(), &sha.parse().unwrap()).await.unwrap();
+        return;
+    }
+    let mut world = World::new(Over::Http).await;
+    world.origin.write(
+        "noise.bin",
+        (0..65_536_u32).flat_map(|word| word.wrapping_mul(2_654_435_761).to_le_bytes()).collect::<Vec<_>>(),
+    );
+    let first = world.origin.release("first");
+    world.fetch(&first).await.unwrap();
+    let mirror = world.mirror();
+    for bytes in [0, 8, 60, 200, 1_000] {
+        let sha = world.origin.release(&format!("after {bytes}"));
+        let World { dir, origin, source, repo, http } = world;
+        drop(source);
+        let http = http.unwrap();
+        http.mood(Mood::StallAfter(bytes));
+        let state = dir.path().join("state");
+        let mut child = start_child([state.to_str().unwrap(), &repo.to_string(), sha.as_str()]);
+        while !(mirror.join("shallow.lock").exists() && http.asked().iter().any(|asked| asked.body.contains("want"))) {
+            assert_eq!(child.try_wait().unwrap(), None, "the second process ended by itself");
+            tokio::task::yield_now().await;
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(mirror.join("shallow.lock").exists(), "the lock is left behind, or this test proves nothing");
+        http.mood(Mood::Well);
+        let source = open(&state, "https://github.com", None);
+        world = World { dir, origin, source, repo, http: Some(http) };
+        assert_eq!(world.manifest(&sha).await, format!("after {bytes}"));
+        assert!(!mirror.join("shallow.lock").exists());
+    }
+}
+
 #[tokio::test]
 async fn a_fetch_that_nobody_waits_for_any_more_gives_its_turn_back() {
     let world = World::new(Over::Http).await;

@@ -122,6 +122,11 @@ async fn a_repository_is_read_over_ssh_with_its_own_key_whatever_protocol_the_se
         assert_eq!(read, b"v2");
         let third = world.origin.release("v3");
         world.source.fetch(&world.repo, &main_branch(), &third).await.unwrap();
+        let older = world.source.fetch(&world.repo, &main_branch(), &first).await;
+        match more {
+            "" => assert!(older.unwrap_err().reason.message.contains("AcceptEnv GIT_PROTOCOL")),
+            _ => assert_eq!(older.unwrap().subject, "v1"),
+        }
         let order = world.source.ancestry(&world.repo, &main_branch(), (&first, &third)).await.unwrap();
         assert_eq!(order, crate::source::Ancestry::Ancestor);
     }
