@@ -19,7 +19,7 @@ mod forge;
 mod query;
 #[path = "github/service.rs"]
 mod service;
-pub(crate) use forge::{Forge, Told};
+pub(crate) use forge::Forge;
 use service::{LIMIT, Service, answer};
 
 /// The token that is accepted until [`Github::rotate_token`].

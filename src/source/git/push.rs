@@ -203,8 +203,8 @@ fn is_about_rights(why: &str) -> bool {
     [
         "authentication failed",
         "could not read username",
-        "error: 401",
-        "error: 403",
+        "returned error: 401",
+        "returned error: 403",
         "permission denied",
         "permission to",
         "dubious ownership",

@@ -100,7 +100,11 @@ impl Forge {
         let Some(token) = header("authorization").strip_prefix("Bearer ") else {
             return Err("there is no bearer token".to_owned());
         };
-        let body: Value = if body.is_empty() { Value::Null } else { serde_json::from_slice(body).map_err(|error| error.to_string())? };
+        let body: Value = if body.is_empty() {
+            Value::Null
+        } else {
+            serde_json::from_slice(body).map_err(|error| error.to_string())?
+        };
         let path = request.uri().path().trim_start_matches("/api/v3").to_owned();
         if let Some(rest) = path.strip_prefix("/app/installations/") {
             return self.mint(rest, token, &body);
@@ -153,6 +157,8 @@ impl Forge {
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_SYSTEM", "/dev/null")
+            .env("GIT_DIR", &self.bare)
+            .env("GIT_WORK_TREE", &self.bare)
             .env("GIT_INDEX_FILE", self.bare.join("stand-in-index"))
             .env("GIT_AUTHOR_NAME", "bot")
             .env("GIT_AUTHOR_EMAIL", "bot@example.org")
@@ -207,7 +213,10 @@ impl Forge {
             meddler();
         }
         if self.is_protected {
-            return Ok((422, json!({ "message": "Changes must be made through a pull request. Protected branch update failed" })));
+            return Ok((
+                422,
+                json!({ "message": "Changes must be made through a pull request. Protected branch update failed" }),
+            ));
         }
         let (sha, full) = (text(body, "sha")?, format!("refs/heads/{name}"));
         let old = self.git(&["rev-parse", &full], b"")?;

@@ -11,8 +11,8 @@ use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::query::{Query, encode, query, unknown_key, wrong_runs_query};
 use super::forge::Forge;
+use super::query::{Query, encode, query, unknown_key, wrong_runs_query};
 use super::{Asked, Fault, Run};
 
 /// The repository's number: links and redirects use it, as GitHub's do.

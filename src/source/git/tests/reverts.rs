@@ -79,7 +79,10 @@ async fn a_direct_commit_goes_back_to_the_good_tree_on_top_of_the_tip() {
         let message = git(&world.origin.bare, &["log", "-1", "--format=%B", "main"]);
         assert!(message.contains(&format!("Trueup-Reverts: {bad}")), "{message}");
         git(&world.origin.bare, &["fsck", "--strict", "--no-dangling"]);
-        assert_eq!(world.look().await.unwrap(), Look::At(git(&world.origin.bare, &["rev-parse", "main"]).parse().unwrap()));
+        assert_eq!(
+            world.look().await.unwrap(),
+            Look::At(git(&world.origin.bare, &["rev-parse", "main"]).parse().unwrap())
+        );
     }
 }
 
@@ -172,5 +175,8 @@ async fn a_remote_that_takes_no_push_says_why() {
     std::fs::write(&hook, "#!/bin/sh\necho 'no pushes on Friday' >&2\nexit 1\n").unwrap();
     std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let refused = write(&world, &ordered).await.unwrap_err();
-    assert!(matches!(&refused, WriteError::Protected(why) if why.message.contains("no pushes on Friday")), "{refused:?}");
+    assert!(
+        matches!(&refused, WriteError::Protected(why) if why.message.contains("no pushes on Friday")),
+        "{refused:?}"
+    );
 }

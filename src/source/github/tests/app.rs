@@ -34,7 +34,8 @@ async fn world() -> World {
     github.with_forge(|forge| forge.clock(now().as_second()));
     let time = Arc::new(Mutex::new(now()));
     let shared = Arc::clone(&time);
-    let settings = GithubSettings { now: Arc::new(move || *shared.lock().unwrap()), ..settings(github.enterprise_url()) };
+    let settings =
+        GithubSettings { now: Arc::new(move || *shared.lock().unwrap()), ..settings(github.enterprise_url()) };
     let app = AppSettings { app_id: 11, installation_id: 22, private_key: key() };
     let http = client(true, &Roots::default(), "test").unwrap();
     let tokens = Arc::new(AppTokens::new(&app, settings.clone(), http).unwrap());

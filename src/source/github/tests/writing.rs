@@ -111,7 +111,10 @@ async fn a_pull_request_is_opened_once_whatever_broke_in_between() {
         forge.lacks.insert("pull_requests");
     });
     let refused = world.reverts.write(&world.repo, &order).await.unwrap_err();
-    assert!(matches!(&refused, WriteError::NoRight(why) if why.message.contains("`Pull requests: write`")), "{refused:?}");
+    assert!(
+        matches!(&refused, WriteError::NoRight(why) if why.message.contains("`Pull requests: write`")),
+        "{refused:?}"
+    );
     world.github.with_forge(|forge| forge.lacks.clear());
     let written = world.reverts.write(&world.repo, &order).await.unwrap();
     assert_eq!(written.link.as_deref(), Some("https://github.test/acme/shop/pull/1"));
