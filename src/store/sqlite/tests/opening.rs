@@ -103,7 +103,7 @@ async fn a_newer_schema_is_refused_by_name() {
     let answers = [SqliteStore::open(directory.path()).await, SqliteStore::open_read_only(directory.path()).await];
     for answer in answers {
         let error = answer.expect_err("it is newer");
-        assert!(matches!(error, StoreError::NewerSchema { found: 99, known: 2, .. }));
+        assert!(matches!(error, StoreError::NewerSchema { found: 99, known, .. } if known == schema::newest()));
         assert!(error.to_string().contains("schema 99"), "{error}");
     }
     assert!(database() == before);
