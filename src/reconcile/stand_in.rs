@@ -35,6 +35,10 @@ impl Pass<'_> {
         if *tip == pin.sha {
             return Ok(true);
         }
+        // The rollback comes first: without the pin, its release would wait for consent like any other.
+        if subject.serving.as_ref().is_none_or(|live| live.new.revision != pin.sha) {
+            return Ok(false);
+        }
         if self.memory.pin_needed_at.as_ref() == Some(tip) {
             return Ok(false);
         }

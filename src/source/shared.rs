@@ -16,7 +16,7 @@ use futures_util::future::{BoxFuture, Shared};
 use crate::model::policy::Repository;
 use crate::model::{BranchName, RepoPath, Sha};
 
-use super::{Ancestry, CommitFacts, Export, Look, Source, SourceError};
+use super::{Ancestry, CommitFacts, Export, Look, Reverts, Source, SourceError};
 
 type Flight = Shared<BoxFuture<'static, Result<Look, SourceError>>>;
 
@@ -76,6 +76,10 @@ impl SharedLooks {
 impl Source for SharedLooks {
     async fn look(&self, repo: &Repository, branch: &BranchName) -> Result<Look, SourceError> {
         self.flight(repo, branch).await
+    }
+
+    fn reverts(&self) -> Option<&dyn Reverts> {
+        self.source.reverts()
     }
 
     async fn fetch(&self, repo: &Repository, branch: &BranchName, sha: &Sha) -> Result<CommitFacts, SourceError> {

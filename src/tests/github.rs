@@ -13,10 +13,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use axum::Router;
 
 // By its path, because a test target that includes this file by path looks elsewhere otherwise.
+#[path = "github/forge.rs"]
+mod forge;
 #[path = "github/query.rs"]
 mod query;
 #[path = "github/service.rs"]
 mod service;
+pub(crate) use forge::Forge;
 use service::{LIMIT, Service, answer};
 
 /// The token that is accepted until [`Github::rotate_token`].
@@ -197,6 +200,19 @@ impl Github {
     /// Misbehaves at every request until told `None`.
     pub(crate) fn outage(&self, fault: Option<Fault>) {
         self.service().outage = fault;
+    }
+
+    /// Puts a bare repository behind it, so that reverts and reports can be written.
+    pub(crate) fn forge(&self, bare: &std::path::Path) {
+        let forge = Forge::new(bare, &self.service().token);
+        self.service().forge = Some(forge);
+    }
+
+    /// Changes what the repository behind it allows, or reads what was told to it.
+    pub(crate) fn with_forge<T>(&self, work: impl FnOnce(&mut Forge) -> T) -> T {
+        let mut service = self.service();
+        let Some(forge) = service.forge.as_mut() else { unreachable!("`forge` was not called") };
+        work(forge)
     }
 
     /// Every request so far, in order.

@@ -139,7 +139,12 @@ impl Repo {
         let (said, complaint) = run(&mut command, abort)?;
         abort.check()?;
         let pushed = judge(&said, &complaint);
-        if let (Pushed::Failed(_), Some(fault)) = (&pushed, ssh::judge(&complaint, &self.remote.way, &self.keys)) {
+        // A host key that changed has its own words; a key that may not write is a missing right.
+        let is_unclear = matches!(&pushed, Pushed::Failed(why) if !is_about_rights(why));
+        if is_unclear
+            && matches!(self.remote.way, Way::Ssh { .. })
+            && let Some(fault) = ssh::judge(&complaint, &self.remote.way, &self.keys)
+        {
             return Err(fault);
         }
         Ok((commit, pushed))
@@ -203,8 +208,8 @@ fn is_about_rights(why: &str) -> bool {
     [
         "authentication failed",
         "could not read username",
-        "error: 401",
-        "error: 403",
+        "returned error: 401",
+        "returned error: 403",
         "permission denied",
         "permission to",
         "dubious ownership",

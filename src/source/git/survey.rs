@@ -21,6 +21,10 @@ use super::{GitSource, mirror, tree};
 
 /// More commits between two revisions than this are for a person to undo.
 const MAX_COMMITS: usize = 2_000;
+/// More commits than this are not walked to find them.
+const MAX_WALKED: usize = 500_000;
+/// Clocks of committers differ: commits so much older than the range may still matter.
+const SLOP_SECONDS: i64 = 86_400;
 /// More changed files than this are for a person to undo.
 const MAX_CHANGES: usize = 50_000;
 
@@ -39,58 +43,88 @@ const NEW: u8 = 1;
 /// Reached from the older one.
 const OLD: u8 = 2;
 
-/// `git rev-list old..new`: both sides are painted downwards, newest first, until only common ground is left.
+/// A commit as far as it is walked: seconds, parents, and what is told of it.
+type Seen = (i64, Vec<ObjectId>, Between);
+
+/// Both sides are painted downwards, newest first.
+struct Painting<'r> {
+    repository: &'r gix::Repository,
+    paint: HashMap<ObjectId, u8>,
+    known: HashMap<ObjectId, Seen>,
+    waiting: BinaryHeap<(i64, ObjectId)>,
+    order: Vec<ObjectId>,
+    /// The oldest commit that only the newer side has.
+    oldest: i64,
+    is_cut: bool,
+}
+
+impl Painting<'_> {
+    /// Adds a colour to a commit, and walks it (again) if that is news.
+    fn reach(&mut self, id: ObjectId, colour: u8) -> Result<(), Fault> {
+        let before = self.paint.get(&id).copied().unwrap_or_default();
+        if before | colour == before {
+            return Ok(());
+        }
+        self.paint.insert(id, before | colour);
+        if !self.known.contains_key(&id) {
+            let Some(found) = commit(self.repository, id)? else {
+                self.is_cut |= colour & NEW != 0;
+                return Ok(());
+            };
+            self.known.insert(id, found);
+        }
+        let at = self.known.get(&id).map_or(0, |found| found.0);
+        self.waiting.push((at, id));
+        Ok(())
+    }
+
+    fn is_new_alone(&self, id: &ObjectId) -> bool {
+        self.paint.get(id) == Some(&NEW)
+    }
+
+    /// Whether a colour may still change: a commit of the newer side waits, or one that is not clearly older
+    /// than all of those.
+    fn goes_on(&self) -> bool {
+        self.waiting.iter().any(|(_, id)| self.is_new_alone(id))
+            || self.waiting.peek().is_some_and(|(at, _)| *at >= self.oldest.saturating_sub(SLOP_SECONDS))
+    }
+}
+
+/// `git rev-list old..new`.
 fn range(repository: &gix::Repository, pair: (ObjectId, ObjectId), abort: &Abort) -> Result<Range, Fault> {
     let (old, new) = pair;
-    let mut paint = HashMap::from([(new, NEW)]);
-    *paint.entry(old).or_default() |= OLD;
-    let mut known: HashMap<ObjectId, (i64, Vec<ObjectId>, Between)> = HashMap::new();
-    let mut waiting = BinaryHeap::new();
-    let mut is_cut = false;
-    let mut order = Vec::new();
-    for id in [new, old] {
-        match commit(repository, id)? {
-            Some(found) => {
-                waiting.push((found.0, id));
-                known.insert(id, found);
-            }
-            None => is_cut = true,
-        }
-    }
-    while waiting.iter().any(|(_, id)| paint.get(id) == Some(&NEW)) {
+    let mut painting = Painting {
+        repository,
+        paint: HashMap::new(),
+        known: HashMap::new(),
+        waiting: BinaryHeap::new(),
+        order: Vec::new(),
+        oldest: i64::MAX,
+        is_cut: false,
+    };
+    painting.reach(new, NEW)?;
+    painting.reach(old, OLD)?;
+    while painting.goes_on() {
         abort.check()?;
-        let Some((_, id)) = waiting.pop() else { break };
-        let colour = paint.get(&id).copied().unwrap_or_default();
-        order.push(id);
-        let parents = known.get(&id).map(|found| found.1.clone()).unwrap_or_default();
-        for parent in parents {
-            let before = paint.get(&parent).copied().unwrap_or_default();
-            if before | colour == before {
-                continue;
-            }
-            paint.insert(parent, before | colour);
-            if !known.contains_key(&parent) {
-                match commit(repository, parent)? {
-                    Some(found) => {
-                        known.insert(parent, found);
-                    }
-                    None => {
-                        is_cut |= colour & NEW != 0;
-                        continue;
-                    }
-                }
-            }
-            let at = known.get(&parent).map_or(0, |found| found.0);
-            waiting.push((at, parent));
+        let Some((at, id)) = painting.waiting.pop() else { break };
+        if painting.is_new_alone(&id) {
+            painting.oldest = painting.oldest.min(at);
         }
-        if known.len() > MAX_COMMITS.saturating_mul(50) {
+        painting.order.push(id);
+        let colour = painting.paint.get(&id).copied().unwrap_or_default();
+        let parents = painting.known.get(&id).map(|found| found.1.clone()).unwrap_or_default();
+        for parent in parents {
+            painting.reach(parent, colour)?;
+        }
+        if painting.known.len() > MAX_WALKED {
             return Err(too_many("commits"));
         }
     }
+    let order = std::mem::take(&mut painting.order);
     let mut commits = Vec::new();
     for id in order {
-        if paint.get(&id) == Some(&NEW)
-            && let Some((_, _, between)) = known.remove(&id)
+        if painting.is_new_alone(&id)
+            && let Some((_, _, between)) = painting.known.remove(&id)
         {
             commits.push(between);
         }
@@ -98,15 +132,15 @@ fn range(repository: &gix::Repository, pair: (ObjectId, ObjectId), abort: &Abort
     if commits.len() > MAX_COMMITS {
         return Err(too_many("commits"));
     }
-    let is_met = paint.get(&old).is_some_and(|colour| colour & NEW != 0);
-    Ok(Range { commits, is_met, is_cut })
+    let is_met = painting.paint.get(&old).is_some_and(|colour| colour & NEW != 0);
+    Ok(Range { commits, is_met, is_cut: painting.is_cut })
 }
 
 fn too_many(what: &str) -> Fault {
     Fault::refused(format!("there are too many {what} between the two revisions"), "undo them by hand")
 }
 
-fn commit(repository: &gix::Repository, id: ObjectId) -> Result<Option<(i64, Vec<ObjectId>, Between)>, Fault> {
+fn commit(repository: &gix::Repository, id: ObjectId) -> Result<Option<Seen>, Fault> {
     let Some(object) = repository.try_find_object(id).map_err(Fault::mirror)? else { return Ok(None) };
     let commit = gix::objs::CommitRef::from_bytes(&object.data, id.kind()).map_err(Fault::mirror)?;
     let seconds = commit.committer().map_err(Fault::mirror)?.time().map_err(Fault::mirror)?.seconds;

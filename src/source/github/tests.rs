@@ -8,9 +8,11 @@ use crate::model::{BranchName, Class, ReasonCode, Secret, Sha};
 use crate::source::{Checks as _, ChecksError, CiFacts, CiRun};
 use crate::tests::github::{Fault, Github, Run, TOKEN};
 
+mod app;
 mod failures;
 mod memory;
 mod strictness;
+mod writing;
 
 const NOW: &str = "2026-11-30T10:00:00Z";
 const CI: u64 = 11;

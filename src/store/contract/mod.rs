@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::record::{
     Approval, AuditEvent, CiRecord, Condition, DriftFinding, ManifestRecord, NewRelease, ObservedRef, Pause, Pin,
-    PlanRecord, QuarantineEntry,
+    PlanRecord, QuarantineEntry, ReportRecord, RevertRecord,
 };
 use super::{Store, StoreError};
 use crate::model::{Digest, Reason, ReasonCode, ReleaseNumber, Sha, Slot, TargetName};
@@ -281,4 +281,50 @@ pub(crate) async fn known_targets_are_remembered_by_name(store: &dyn Store) {
     let known = store.known_targets().await.expect("read");
     let ours: Vec<_> = known.into_iter().filter(|(name, _)| *name == one || *name == two).collect();
     assert_eq!(ours, [(one, true), (two, false)]);
+}
+
+pub(crate) async fn a_revert_is_found_by_what_it_undoes_and_by_what_it_goes_back_to(store: &dyn Store) {
+    let main = "main".parse().expect("a branch");
+    let revert = |bad, second| RevertRecord {
+        repo: "contract/reverts".to_owned(),
+        branch: "main".parse().expect("a branch"),
+        bad: sha(bad),
+        good: sha('a'),
+        target: target("reverts"),
+        by: "uid 0".to_owned(),
+        at: at(second),
+        commit: Some(sha('f')),
+        on_branch: "main".to_owned(),
+        link: None,
+    };
+    let repo = "contract/reverts";
+    assert_eq!(store.revert(repo, &main, &sha('b')).await.expect("read"), None);
+    for one in [revert('b', 1), revert('c', 2)] {
+        store.put_revert(&one).await.expect("put");
+        assert_eq!(store.revert(repo, &main, &one.bad).await.expect("read"), Some(one));
+    }
+    assert_eq!(store.revert_to(repo, &main, &sha('a')).await.expect("read"), Some(revert('c', 2)));
+    assert_eq!(store.revert("another", &main, &sha('b')).await.expect("read"), None);
+    let again = RevertRecord { link: Some("https://git.example/pull/1".to_owned()), commit: None, ..revert('b', 3) };
+    store.put_revert(&again).await.expect("put");
+    assert_eq!(store.revert_to(repo, &main, &sha('a')).await.expect("read"), Some(again));
+}
+
+pub(crate) async fn a_report_replaces_the_one_before_of_its_commit_and_name(store: &dyn Store) {
+    let report = |state: &str, deployment| ReportRecord {
+        repo: "contract/reports".to_owned(),
+        sha: sha('a'),
+        context: "trueup/shop/prod".to_owned(),
+        state: state.to_owned(),
+        description: "release 1 is under way".to_owned(),
+        at: at(1),
+        deployment,
+        is_full: deployment.is_some(),
+    };
+    for one in [report("pending", None), report("success", Some(71))] {
+        store.put_report(&one).await.expect("put");
+        let found = store.report(&one.repo, &one.sha, &one.context).await.expect("read");
+        assert_eq!(found, Some(one));
+    }
+    assert_eq!(store.report("contract/reports", &sha('a'), "other").await.expect("read"), None);
 }

@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::Response;
 use serde_json::{Value, json};
 
+use super::forge::Forge;
 use super::query::{Query, encode, query, unknown_key, wrong_runs_query};
 use super::{Asked, Fault, Run};
 
@@ -34,14 +35,23 @@ pub(super) struct Service {
     pub(super) faults: VecDeque<Fault>,
     pub(super) outage: Option<Fault>,
     pub(super) asked: Vec<Asked>,
+    /// What may be written, where a test has a repository behind this one.
+    pub(super) forge: Option<Forge>,
     pub(super) violations: Vec<String>,
 }
 
 /// Answers one request, or never does.
 pub(super) async fn answer(State(service): State<Arc<Mutex<Service>>>, request: Request) -> Response {
     let reply = {
+        let is_forge = {
+            let service = service.lock().unwrap_or_else(PoisonError::into_inner);
+            service.forge.as_ref().is_some_and(|forge| forge.takes(request.method(), request.uri().path()))
+        };
+        let (parts, body) = request.into_parts();
+        let bytes = axum::body::to_bytes(body, 1 << 20).await.unwrap_or_default();
+        let request = Request::from_parts(parts, Body::empty());
         let mut service = service.lock().unwrap_or_else(PoisonError::into_inner);
-        service.answer(&request)
+        if is_forge { service.forged(&request, &bytes) } else { service.answer(&request) }
     };
     match reply {
         Some(response) => response,
@@ -67,6 +77,28 @@ impl Service {
             return Some(response);
         }
         Some(self.serve(request, &path_and_query, fault.as_ref()))
+    }
+
+    /// A call of the part that has a repository behind it.
+    fn forged(&mut self, request: &Request, body: &[u8]) -> Option<Response> {
+        let asked = request.uri().path_and_query().map_or_else(String::new, ToString::to_string);
+        let fault = self.faults.pop_front().or_else(|| self.outage.clone());
+        if fault == Some(Fault::Hang) {
+            self.note(&asked, (0, false));
+            return None;
+        }
+        if let Some(response) = fault.as_ref().and_then(|fault| self.refuse(fault, &asked)) {
+            return Some(response);
+        }
+        let answered = self.forge.as_mut().map(|forge| forge.answer(request, body));
+        let (status, value) = match answered? {
+            Ok(answer) => answer,
+            Err(wrong) => {
+                self.violations.push(format!("{} {asked}: {wrong}", request.method()));
+                (400, json!({ "message": wrong }))
+            }
+        };
+        Some(self.reply(&asked, (status, true), value.to_string().into()))
     }
 
     /// What GitHub would not accept of a request.

@@ -32,4 +32,5 @@ mod failures;
 mod moves;
 mod people;
 mod releases;
+mod rollback;
 mod surroundings;

@@ -16,6 +16,7 @@ mod export;
 mod http;
 mod recovery;
 mod remotes;
+mod reverts;
 mod ssh;
 
 /// The limit of a manifest.

@@ -63,6 +63,8 @@ contract! {
     contract::equal_drift_keeps_its_beginning,
     contract::audit_events_come_newest_first_and_by_target,
     contract::known_targets_are_remembered_by_name,
+    contract::a_revert_is_found_by_what_it_undoes_and_by_what_it_goes_back_to,
+    contract::a_report_replaces_the_one_before_of_its_commit_and_name,
     releases::a_release_is_counted_moved_and_found,
     releases::releases_come_newest_first,
     releases::every_phase_is_unfinished_exactly_until_it_has_an_outcome,
