@@ -6,6 +6,7 @@ pub mod ci;
 pub mod desired;
 pub mod document;
 pub mod fault;
+pub mod hakopod;
 pub mod live;
 pub mod name;
 pub mod outcome;
