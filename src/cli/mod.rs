@@ -8,6 +8,7 @@ mod daemon;
 mod paint;
 mod read;
 mod remote;
+mod render;
 mod serve;
 mod shell;
 mod target;
@@ -38,6 +39,7 @@ struct Cli {
 enum Command {
     Check(check::CheckArgs),
     Calendar(calendar::CalendarArgs),
+    Render(render::RenderArgs),
     Serve(serve::ServeArgs),
     Plan(act::PlanArgs),
     Sync(act::SyncArgs),
@@ -73,6 +75,7 @@ pub fn run<I: IntoIterator<Item = OsString>>(arguments: I) -> ExitCode {
     match command {
         Command::Check(args) => check::run(&args),
         Command::Calendar(args) => calendar::run(&args),
+        Command::Render(args) => render::run(&args),
         Command::Completions(args) => shell::completions(&args),
         Command::Serve(args) => serve::run(&global, &args),
         other @ (Command::Plan(_)
@@ -119,6 +122,10 @@ async fn answer(global: &Global, command: Command) -> Result<ExitCode, RemoteErr
         Command::Pause(args) => act::note(global, &args, "pause").await,
         Command::Resume(args) => act::note(global, &args, "resume").await,
         Command::Retry(args) => act::note(global, &args, "retry").await,
-        Command::Check(_) | Command::Calendar(_) | Command::Serve(_) | Command::Completions(_) => Ok(ExitCode::from(2)),
+        Command::Check(_)
+        | Command::Calendar(_)
+        | Command::Render(_)
+        | Command::Serve(_)
+        | Command::Completions(_) => Ok(ExitCode::from(2)),
     }
 }
