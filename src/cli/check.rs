@@ -10,10 +10,12 @@ use serde_json::{Value, json};
 use super::paint::Paint;
 use crate::config::host::HostConfig;
 use crate::config::registry;
-use crate::manifest::apptoml;
+use crate::manifest::{apptoml, hakopod};
 use crate::model::policy::{Project, TargetKind};
 use crate::model::{Problems, ProjectName};
 use crate::trigger::config_dir;
+
+use super::manifest;
 
 /// Validates files; each refusal names file, line, key, why and what to do.
 #[derive(Debug, clap::Args)]
@@ -42,6 +44,17 @@ enum What {
         /// The host's `huta.toml` [default: `../huta.toml` as seen from the files, if it is there].
         #[arg(long, value_name = "FILE")]
         host: Option<PathBuf>,
+        /// Prints one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Checks a cluster's `hakopod.toml`; environment files that it names are read beside it.
+    Hakopod {
+        /// The file.
+        file: PathBuf,
+        /// Holds it to the stricter rules of previews too.
+        #[arg(long)]
+        preview: bool,
         /// Prints one JSON object.
         #[arg(long)]
         json: bool,
@@ -102,6 +115,7 @@ pub(super) fn run(args: &CheckArgs) -> ExitCode {
     let (checked, is_json, is_directory) = match &args.what {
         What::App { file, project, json } => (vec![check_app(file, project.as_ref())], *json, false),
         What::Registry { path, host, json } => (check_registry(path, host.as_deref()), *json, path.is_dir()),
+        What::Hakopod { file, preview, json } => (vec![check_hakopod(file, *preview)], *json, false),
         What::Host { file, json } => (vec![check_host(file)], *json, false),
     };
     let is_ok = checked.iter().all(|one| one.problems.is_empty());
@@ -148,6 +162,26 @@ fn check_host(file: &Path) -> Checked {
             )
         }),
     )
+}
+
+fn check_hakopod(file: &Path, is_preview: bool) -> Checked {
+    let read = manifest::hakopod(file).and_then(|application| {
+        if is_preview {
+            hakopod::preview(&application, &file.display().to_string())?;
+        }
+        Ok(application)
+    });
+    let unplannable = read.as_ref().map(hakopod::unplannable).unwrap_or_default();
+    let summary = read.map(|application| {
+        let services: Vec<&str> = application.services.keys().map(String::as_str).collect();
+        let mut summary = format!("application {}, services {}", application.name, services.join(", "));
+        if !unplannable.is_empty() {
+            // Writing into a string never fails.
+            let _written = write!(summary, "; refused when planned: {}", unplannable.join(", "));
+        }
+        summary
+    });
+    Checked::new(file, summary)
 }
 
 fn check_registry(path: &Path, host: Option<&Path>) -> Vec<Checked> {

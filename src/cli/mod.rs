@@ -5,6 +5,8 @@ mod act;
 mod calendar;
 mod check;
 mod daemon;
+mod diff;
+mod manifest;
 mod paint;
 mod read;
 mod remote;
@@ -39,6 +41,7 @@ struct Cli {
 enum Command {
     Check(check::CheckArgs),
     Calendar(calendar::CalendarArgs),
+    Diff(diff::DiffArgs),
     Render(render::RenderArgs),
     Serve(serve::ServeArgs),
     Plan(act::PlanArgs),
@@ -75,6 +78,7 @@ pub fn run<I: IntoIterator<Item = OsString>>(arguments: I) -> ExitCode {
     match command {
         Command::Check(args) => check::run(&args),
         Command::Calendar(args) => calendar::run(&args),
+        Command::Diff(args) => diff::run(&args),
         Command::Render(args) => render::run(&args),
         Command::Completions(args) => shell::completions(&args),
         Command::Serve(args) => serve::run(&global, &args),
@@ -124,6 +128,7 @@ async fn answer(global: &Global, command: Command) -> Result<ExitCode, RemoteErr
         Command::Retry(args) => act::note(global, &args, "retry").await,
         Command::Check(_)
         | Command::Calendar(_)
+        | Command::Diff(_)
         | Command::Render(_)
         | Command::Serve(_)
         | Command::Completions(_) => Ok(ExitCode::from(2)),

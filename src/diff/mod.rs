@@ -1,6 +1,7 @@
 //! Differences, as text that people read and as facts that decisions use.
 
 pub mod drift;
+pub mod manifest;
 pub mod render;
 
 pub use render::{Document, unified};

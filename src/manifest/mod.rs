@@ -5,6 +5,7 @@
 //! the repository widen anything.
 
 pub mod apptoml;
+pub mod hakopod;
 mod join;
 
 pub use apptoml::AppManifest;

@@ -9,6 +9,7 @@
 //! | `decode` | bytes → text: size, byte order mark, encoding, LFS pointers |
 //! | `report` | collects problems and finds their lines |
 //! | `view` | tables and values that remember where they stand |
+//! | `path` | paths as data, and the places they lead to |
 //! | `form` | the forms of single values: sizes, durations, names, paths |
 //! | `net` | host names, egress entries, web addresses |
 //! | `schema` | `schema = 1` |
@@ -18,6 +19,7 @@
 mod decode;
 pub mod form;
 pub mod net;
+mod path;
 mod report;
 mod schema;
 pub mod smoke;
@@ -28,6 +30,7 @@ mod unknown;
 mod view;
 
 pub use decode::{MAX_BYTES, decode};
+pub use path::{KeyPath, Step};
 pub use report::{Refusal, Report, shown_key};
 pub use schema::schema;
 pub use view::{Table, Value};

@@ -41,6 +41,15 @@ impl Table<'_> {
     }
 }
 
+impl Table<'_> {
+    /// Notes every key that is not among `known`, each in a problem of its own.
+    pub fn only_each(&self, known: &[&str]) {
+        for key in self.map.keys().map(|key| key.get_ref().as_ref()).filter(|key| !known.contains(key)) {
+            self.refuse_key(key, Refusal::new("is an unknown key", STRICT, nearest_fix(key, known)));
+        }
+    }
+}
+
 /// The longest key that is compared: no known one is half as long, and the comparison is quadratic.
 const LONGEST_COMPARED: usize = 64;
 
