@@ -1,5 +1,7 @@
 //! Wiring: the one place that names concrete adapters, and sets up tracing.
 
+mod webhooks;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,22 +12,30 @@ use crate::clock::SystemClock;
 use crate::config::host::{self, HostConfig};
 use crate::edge::caddy::{AdminAddress, CaddyEdge, CaddySettings};
 use crate::image::engine::EngineImages;
-use crate::model::policy::Repository;
 use crate::model::{Secret, TargetName};
 use crate::probe::http::HttpProbeClient;
 use crate::reconcile::ports::{Catalog, EdgeTls, Ports, PublicChecks, Settings};
 use crate::reconcile::progress::Teller;
 use crate::reconcile::queue::Wake;
+use crate::reconcile::reporting::Reporter;
 use crate::reconcile::worker::Workers;
+use crate::report::github::GithubReport;
 use crate::server::api::{Api, router};
 use crate::server::socket::{self, SocketError};
-use crate::source::git::{GitSettings, GitSource, Token};
-use crate::source::github::{CALL_DEADLINE, GithubChecks, GithubSettings};
+use crate::server::webhook::refusals::Refusals;
+use crate::server::webhook::rules::SecretFileError;
+use crate::source::git::{GitSettings, GitSource};
+use crate::source::joined::Joined;
+use crate::source::shared::SharedLooks;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{Store, StoreError};
 use crate::target::docker::{DockerConfig, DockerTarget};
 use crate::trigger::config_dir::{self, LoadedConfig};
 use crate::trigger::follow::{self, Configuration};
+
+use hub::Hub;
+
+pub(crate) mod hub;
 
 /// How long running steps may take to reach a safe point when the daemon stops.
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
@@ -50,6 +60,9 @@ pub enum AppError {
         /// The system's error.
         source: std::io::Error,
     },
+    /// A webhook's secret is of no use.
+    #[error(transparent)]
+    WebhookSecret(#[from] SecretFileError),
     /// The store cannot be opened.
     #[error("the store cannot be opened")]
     Store(#[from] StoreError),
@@ -83,6 +96,9 @@ impl AppError {
         match self {
             Self::Config { .. } => "`trueup check host FILE` shows each place; the daemon starts with a good file only",
             Self::SecretFile { .. } => "make the file readable for the daemon's user alone, or take the key out",
+            Self::WebhookSecret(_) => {
+                "write the hook's secret into the file, readable for the daemon's user alone, or take it out of `webhook_secret_files`"
+            }
             Self::Store(_) => "check that no other daemon runs and that the disk of the state directory has room",
             Self::Source { .. } => "check the state directory and `[github]` in huta.toml",
             Self::Admin(_) => "write `http://127.0.0.1:2019` or `unix//run/caddy/admin.sock`",
@@ -137,11 +153,15 @@ async fn run(config: &Path) -> Result<(), AppError> {
     let host = host_of(&loaded)?;
     follow::report(&loaded);
     let (catalog, catalogs) = watch::channel(Arc::new(Catalog { projects: loaded.projects.clone() }));
-    let ports = ports(&host, catalogs).await?;
+    let hub = Hub::of(&host)?;
+    let ports = ports((&host, &hub), catalogs).await?;
     let workers = Arc::new(Workers::new(ports.clone()));
     let listener = socket::listen(Path::new(&host.server.socket)).await?;
-    let config_watch = Configuration { dir: config.to_owned(), catalog, workers: Arc::clone(&workers) };
-    config_watch.remember().await;
+    let (github, githubs) = watch::channel(host.github.clone());
+    let refusals = Arc::new(Refusals::default());
+    let intake = webhooks::start(&host, &workers, (githubs, &refusals)).await?;
+    let config_watch = Configuration { dir: config.to_owned(), catalog, workers: Arc::clone(&workers), github };
+    config_watch.remember(&loaded).await;
     workers.wake_all(Wake::CONFIG);
     workers.wake_unfinished().await;
     let tasks = [
@@ -149,17 +169,23 @@ async fn run(config: &Path) -> Result<(), AppError> {
         tokio::spawn(follow::repositories(Arc::clone(&workers))),
         tokio::spawn(follow_engine(PathBuf::from(&host.docker.socket), Arc::clone(&workers))),
     ];
+    if host.github.report {
+        let forge: Arc<dyn crate::source::Forge> = hub.checks.clone();
+        let reporter = Reporter::new(ports.clone(), Arc::new(GithubReport::new(forge)));
+        tokio::spawn(reporter.follow());
+    }
     tracing::info!(socket = %host.server.socket, targets = workers.count(), "trueup serves");
-    let api = Api { workers: Arc::clone(&workers) };
+    let api = Api { workers: Arc::clone(&workers), refusals };
     tokio::select! {
         result = socket::serve(listener, router(api)) => result.map_err(|source| AppError::System { what: "serving the socket", source })?,
         () = stop_signal() => {}
     }
     tracing::info!("stopping; sites keep serving, unfinished releases go on at the next start");
-    for task in tasks {
+    for task in tasks.into_iter().chain(intake) {
         task.abort();
     }
     workers.stop(STOP_PATIENCE).await;
+    webhooks::tidy(&host);
     drop(std::fs::remove_file(&host.server.socket));
     Ok(())
 }
@@ -187,26 +213,24 @@ async fn stop_signal() {
     }
 }
 
-async fn ports(host: &HostConfig, catalog: watch::Receiver<Arc<Catalog>>) -> Result<Ports, AppError> {
+async fn ports((host, hub): (&HostConfig, &Hub), catalog: watch::Receiver<Arc<Catalog>>) -> Result<Ports, AppError> {
     let state_dir = PathBuf::from(&host.platform.state_dir);
     let store = SqliteStore::open(&state_dir).await?;
     let instance = instance(&state_dir, &store).await?;
-    let token = host.github.token_file.as_deref().map(secret_file).transpose()?;
-    let refused = |reason| AppError::Source { reason };
-    let identity_files: std::collections::BTreeMap<Repository, PathBuf> = std::collections::BTreeMap::new();
-    let source = GitSource::open(GitSettings {
+    let settings_of_git = GitSettings {
         state_dir: state_dir.clone(),
         git_url: host.github.git_url.clone(),
-        token: token.clone().map(Token::fixed),
-        identity_files,
-    })
-    .map_err(|error| refused(error.reason))?;
-    let github = GithubSettings {
-        api_url: host.github.api_url.clone(),
-        call_deadline: CALL_DEADLINE,
-        now: Arc::new(crate::clock::now),
+        token: hub.git_token.clone(),
+        identity_files: hub::identities(host, &catalog.borrow().projects),
     };
-    let checks = GithubChecks::new(github, token).map_err(|error| refused(error.reason))?;
+    let git = GitSource::open_trusting(settings_of_git, &hub.roots)
+        .map_err(|error| AppError::Source { reason: error.reason })?;
+    tokio::spawn(follow_credentials(git.clone(), host.clone(), catalog.clone()));
+    let tokens = hub.tokens.clone().map(|tokens| {
+        let tokens: Arc<dyn crate::source::Tokens> = tokens;
+        tokens
+    });
+    let source = Joined { git, github: hub.reverts(), tokens };
     let docker = DockerConfig {
         socket: PathBuf::from(&host.docker.socket),
         state_dir: state_dir.clone(),
@@ -219,8 +243,8 @@ async fn ports(host: &HostConfig, catalog: watch::Receiver<Arc<Catalog>>) -> Res
         state_dir: state_dir.clone(),
     });
     Ok(Ports {
-        source: Arc::new(source),
-        checks: Arc::new(checks),
+        source: Arc::new(SharedLooks::new(Arc::new(source))),
+        checks: hub.checks.clone(),
         images: Arc::new(EngineImages::new(PathBuf::from(&host.docker.socket))),
         target: Arc::new(DockerTarget::new(docker)),
         edge: Arc::new(edge),
@@ -231,6 +255,20 @@ async fn ports(host: &HostConfig, catalog: watch::Receiver<Arc<Catalog>>) -> Res
         settings: Arc::new(settings(host, instance, state_dir)),
         catalog,
     })
+}
+
+/// Has Git use the deploy keys that the registry names now.
+async fn follow_credentials(git: GitSource, host: HostConfig, mut catalog: watch::Receiver<Arc<Catalog>>) {
+    while catalog.changed().await.is_ok() {
+        let projects = catalog.borrow_and_update().projects.clone();
+        git.identify(hub::identities(&host, &projects));
+    }
+}
+
+/// The lines of a Caddyfile whose `import` is not anchored: such a load unloads every site (ruling 31).
+#[must_use]
+pub fn unanchored_imports(caddyfile: &str) -> Vec<(usize, String)> {
+    crate::edge::caddy::unanchored_imports(caddyfile)
 }
 
 fn settings(host: &HostConfig, instance: String, state_dir: PathBuf) -> Settings {

@@ -16,7 +16,7 @@ use crate::reconcile::progress::{Progress, Rest};
 use crate::server::api::{Decision, Note, PlanRequest, SyncRequest};
 
 /// Exit code: held, or timed out waiting.
-const HELD: u8 = 5;
+pub(super) const HELD: u8 = 5;
 
 /// Shows what a release would do, and the difference; exit code 3 when there is one.
 #[derive(Debug, Clone, Args)]
@@ -97,8 +97,17 @@ fn print_plan(preview: &Preview) {
 }
 
 pub(super) async fn sync(global: &Global, args: &SyncArgs) -> Result<ExitCode, RemoteError> {
-    let body = SyncRequest { sha: args.sha.clone() };
-    let path = args.target.path("/sync");
+    follow(global, (&args.target, args.timeout), args.sha.clone()).await
+}
+
+/// Asks for a release now and shows it until it has its outcome.
+pub(super) async fn follow(
+    global: &Global,
+    (target, timeout): (&TargetArgs, u64),
+    sha: Option<Sha>,
+) -> Result<ExitCode, RemoteError> {
+    let body = SyncRequest { sha };
+    let path = target.path("/sync");
     let remote = remote(global);
     let mut end = None;
     let mut printer = Printer { paint: Paint::for_stdout(), is_json: global.json };
@@ -109,10 +118,10 @@ pub(super) async fn sync(global: &Global, args: &SyncArgs) -> Result<ExitCode, R
         end = Some(progress);
         !is_last
     });
-    match tokio::time::timeout(Duration::from_secs(args.timeout), stream).await {
+    match tokio::time::timeout(Duration::from_secs(timeout), stream).await {
         Ok(result) => result?,
         Err(_) => {
-            eprintln!("no outcome within {} s; it goes on, and `trueup status` shows it", args.timeout);
+            eprintln!("no outcome within {timeout} s; it goes on, and `trueup status` shows it");
             return Ok(ExitCode::from(HELD));
         }
     }

@@ -10,7 +10,7 @@ use super::target::{Global, TargetArgs};
 use crate::app;
 use crate::model::{ReleaseNumber, TargetName};
 use crate::server::api::{DriftAnswer, Refusal};
-use crate::server::views::{self, ReleaseLog, ReleaseView, TargetStatus, Why};
+use crate::server::views::{self, Delivered, ReleaseLog, ReleaseView, TargetStatus, Why};
 use crate::store::Store;
 use crate::trigger::config_dir;
 
@@ -107,6 +107,16 @@ impl Daemon {
                 remote.get(&target.path(&format!("/why{query}"))).await
             }
             Self::Offline(store) => views::why(store.as_ref(), &target.name(), about).await.map_err(unread),
+        }
+    }
+
+    pub(super) async fn delivery(&self, id: &str) -> Result<Delivered, RemoteError> {
+        match self {
+            Self::Online(remote) => remote.get(&format!("/api/v1/deliveries/{}", word(id))).await,
+            Self::Offline(store) => {
+                let found = views::delivery(store.as_ref(), id).await.map_err(unread)?;
+                found.ok_or_else(|| missing(format!("the store has no delivery `{id}`")))
+            }
         }
     }
 

@@ -6,11 +6,13 @@ mod calendar;
 mod check;
 mod daemon;
 mod diff;
+mod doctor;
 mod manifest;
 mod paint;
 mod read;
 mod remote;
 mod render;
+mod rollback;
 mod serve;
 mod shell;
 mod target;
@@ -55,6 +57,8 @@ enum Command {
     Log(read::LogArgs),
     Why(read::WhyArgs),
     Drift(read::DriftArgs),
+    Rollback(rollback::RollbackArgs),
+    Doctor(doctor::DoctorArgs),
     /// Begins no release of a target until `resume`; what runs keeps running.
     Pause(act::NoteArgs),
     /// Lifts a pause or a pin.
@@ -91,6 +95,8 @@ pub fn run<I: IntoIterator<Item = OsString>>(arguments: I) -> ExitCode {
         | Command::Log(_)
         | Command::Why(_)
         | Command::Drift(_)
+        | Command::Rollback(_)
+        | Command::Doctor(_)
         | Command::Pause(_)
         | Command::Resume(_)
         | Command::Retry(_)) => asked(&global, other),
@@ -123,6 +129,8 @@ async fn answer(global: &Global, command: Command) -> Result<ExitCode, RemoteErr
         Command::Log(args) => read::log(global, &args).await,
         Command::Why(args) => read::why(global, &args).await,
         Command::Drift(args) => read::drift(global, &args).await,
+        Command::Rollback(args) => rollback::run(global, &args).await,
+        Command::Doctor(args) => Ok(doctor::run(global, &args).await),
         Command::Pause(args) => act::note(global, &args, "pause").await,
         Command::Resume(args) => act::note(global, &args, "resume").await,
         Command::Retry(args) => act::note(global, &args, "retry").await,

@@ -8,9 +8,9 @@ use super::daemon::{Daemon, print_json};
 use super::paint::{Hue, Paint, ago, table, time, wrap};
 use super::remote::RemoteError;
 use super::target::{Global, MaybeTargetArgs, TargetArgs};
-use crate::model::{Reason, ReleaseNumber};
+use crate::model::{Reason, ReleaseNumber, TargetLabel};
 use crate::server::api::DriftAnswer;
-use crate::server::views::{ReleaseLog, ReleaseView, TargetStatus, Why};
+use crate::server::views::{Delivered, ReleaseLog, ReleaseView, TargetStatus, Why};
 
 /// Says what is live, what is wanted, and why they differ where they do.
 #[derive(Debug, Clone, Args)]
@@ -48,13 +48,17 @@ pub(super) struct LogArgs {
     offline: bool,
 }
 
-/// Says why a commit is live, or is not.
+/// Says why a commit is live, or is not, and what became of a webhook delivery.
 #[derive(Debug, Clone, Args)]
 pub(super) struct WhyArgs {
-    #[command(flatten)]
-    target: TargetArgs,
-    /// A commit: at least 7 digits of its sha; what is wanted now when absent.
-    #[arg(value_name = "SHA")]
+    /// The project's name; or the id of a webhook delivery, alone.
+    #[arg(value_name = "PROJECT|DELIVERY")]
+    subject: String,
+    /// The target's name.
+    #[arg(value_name = "TARGET")]
+    target: Option<TargetLabel>,
+    /// A commit (at least 7 digits of its sha), or the id of a webhook delivery; what is wanted now when absent.
+    #[arg(value_name = "SHA|DELIVERY")]
     about: Option<String>,
     /// Read the store without the daemon.
     #[arg(long)]
@@ -252,7 +256,15 @@ fn journal(log: &ReleaseLog, paint: Paint) -> String {
 
 pub(super) async fn why(global: &Global, args: &WhyArgs) -> Result<ExitCode, RemoteError> {
     let daemon = Daemon::of(global, args.offline).await?;
-    let why = daemon.why(&args.target, args.about.as_deref()).await?;
+    let Some(target) = &args.target else { return delivery(global, &daemon, &args.subject).await };
+    let target = match args.subject.parse() {
+        Ok(project) => TargetArgs::of(project, target.clone()),
+        Err(error) => {
+            eprintln!("error: {error}");
+            return Ok(ExitCode::from(2));
+        }
+    };
+    let why = daemon.why(&target, args.about.as_deref()).await?;
     if global.json {
         print_json(&why);
     } else {
@@ -261,8 +273,36 @@ pub(super) async fn why(global: &Global, args: &WhyArgs) -> Result<ExitCode, Rem
     Ok(ExitCode::SUCCESS)
 }
 
+async fn delivery(global: &Global, daemon: &Daemon, id: &str) -> Result<ExitCode, RemoteError> {
+    let delivered = daemon.delivery(id).await?;
+    if global.json {
+        print_json(&delivered);
+    } else {
+        print!("{}", told(&delivered, Paint::for_stdout()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn told(delivered: &Delivered, paint: Paint) -> String {
+    let mut text = String::new();
+    for line in wrap(&delivered.answer, 100) {
+        text.push_str(&paint.hue(Hue::Strong, &line));
+        text.push('\n');
+    }
+    for target in delivered.records.iter().flat_map(|record| &record.woken) {
+        text.push_str(&format!("woke:  {target}\n"));
+    }
+    if !delivered.advice.is_empty() {
+        text.push_str(&format!("do:    {}\n", delivered.advice));
+    }
+    text
+}
+
 fn explained(why: &Why, paint: Paint) -> String {
     let mut text = String::new();
+    if let (None, Some(refused)) = (&why.sha, why.delivery.as_ref().filter(|it| it.records.is_empty())) {
+        return told(refused, paint);
+    }
     for line in wrap(&why.answer, 100) {
         text.push_str(&paint.hue(Hue::Strong, &line));
         text.push('\n');

@@ -18,6 +18,10 @@ pub(super) struct TargetArgs {
 }
 
 impl TargetArgs {
+    pub(super) fn of(project: ProjectName, target: TargetLabel) -> Self {
+        Self { project, target }
+    }
+
     pub(super) fn name(&self) -> TargetName {
         TargetName::new(self.project.clone(), self.target.clone())
     }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 /// The first wait.
 pub const FIRST: Duration = Duration::from_secs(2);
 
@@ -26,6 +28,18 @@ pub fn spread(wait: Duration, seed: u64) -> Duration {
     wait + tenth.saturating_mul(share) / 1000
 }
 
+/// How long until the next look of everybody with this seed: one instant in each interval, so that all
+/// targets of one repository look together, and different repositories do not (field report 2).
+///
+/// More than nothing, and at most `every`.
+#[must_use]
+pub fn until_beat(now: Timestamp, every: Duration, seed: u64) -> Duration {
+    let every = u64::try_from(every.as_millis()).unwrap_or(u64::MAX).max(1);
+    let now = u64::try_from(now.as_millisecond()).unwrap_or(0);
+    let since = now.wrapping_sub(seed % every) % every;
+    Duration::from_millis(every - since)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -43,6 +57,22 @@ mod tests {
         for seed in [0, 1, 999, 1000, u64::MAX] {
             let spread = spread(Duration::from_secs(100), seed);
             assert!(spread >= Duration::from_secs(100) && spread < Duration::from_secs(110), "{seed}: {spread:?}");
+        }
+    }
+
+    #[test]
+    fn a_beat_comes_once_in_each_interval_and_at_the_same_instant_for_one_seed() {
+        let every = Duration::from_secs(60);
+        for seed in [0, 1, 59_999, 60_000, 123_456_789, u64::MAX] {
+            let beats: Vec<i64> = [0, 1, 17_000, 59_999]
+                .map(|late| {
+                    let now = Timestamp::from_millisecond(1_700_000_000_000 + late).unwrap();
+                    let wait = until_beat(now, every, seed);
+                    assert!(!wait.is_zero() && wait <= every, "{seed}: {wait:?}");
+                    (now.as_millisecond() + i64::try_from(wait.as_millis()).unwrap()) % 60_000
+                })
+                .to_vec();
+            assert!(beats.iter().all(|beat| *beat == beats[0]), "{seed}: {beats:?}");
         }
     }
 }

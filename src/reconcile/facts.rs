@@ -21,7 +21,7 @@ impl Pass<'_> {
     }
 
     /// One look at the branch; gives what is wanted: the pin, or the tip.
-    pub(super) async fn look(&self, subject: &Subject) -> Result<Sha, Stop> {
+    pub(super) async fn look(&mut self, subject: &Subject) -> Result<Sha, Stop> {
         let branch = self.branch(subject);
         let seen = self.ports.store.observed_ref(self.target).await?.filter(|seen| seen.branch == *branch);
         let looked = self.ports.source.look(&subject.project.repo, branch).await;
@@ -44,14 +44,18 @@ impl Pass<'_> {
         if let Some(at) = moved.suspect.map(|(_, at)| at) {
             return Err(suspicious(branch, &tip, at));
         }
-        Ok(self.pinned(&tip).await?.unwrap_or(tip))
+        Ok(self.pinned(subject, &tip).await?.unwrap_or(tip))
     }
 
     /// What is live needs no look at Git to stay what is wanted.
     async fn wanted_without_git(&self, subject: &Subject) -> Result<Option<Sha>, Halt> {
+        let pin = self.ports.store.pin(self.target).await?;
+        if let Some(Pin { sha, tip: None, .. }) = pin {
+            return Ok(Some(sha));
+        }
         let Some(live) = &subject.serving else { return Ok(None) };
         let seen = self.ports.store.observed_ref(self.target).await?.and_then(|seen| seen.tip);
-        let pin = self.ports.store.pin(self.target).await?.map(|pin| pin.sha);
+        let pin = pin.map(|pin| pin.sha);
         Ok(pin.or(seen).filter(|wanted| *wanted == live.new.revision))
     }
 
@@ -103,18 +107,6 @@ impl Pass<'_> {
         Ok(ObservedRef { looked_at: now, suspect: Some((tip.clone(), since.unwrap_or(now))), ..seen })
     }
 
-    /// The pin in force; one that held only until the branch moves on is lifted here.
-    async fn pinned(&self, tip: &Sha) -> Result<Option<Sha>, Halt> {
-        let Some(pin) = self.ports.store.pin(self.target).await? else { return Ok(None) };
-        if pin.tip.as_ref().is_none_or(|then| then == tip) {
-            return Ok(Some(pin.sha));
-        }
-        self.ports.store.put_pin(self.target, None).await?;
-        let message = format!("the branch moved on to {}: the pin on {} is lifted", tip.short(), pin.sha.short());
-        self.audit("pin-lifted", &message, (Some(tip), None)).await?;
-        Ok(None)
-    }
-
     /// Says no early for a sha that failed, before its manifest is read again.
     pub(super) async fn is_quarantined(&self, subject: &Subject, wanted: &Sha) -> Result<(), Stop> {
         let entry = self.ports.store.quarantine(self.target, wanted).await?;
@@ -156,7 +148,8 @@ impl Pass<'_> {
         let paused = store.pause(self.target).await?;
         let pin = store.pin(self.target).await?.map(gate_pin);
         let seen = store.observed_ref(self.target).await?;
-        let tip = seen.and_then(|seen| seen.tip).unwrap_or_else(|| wanted.clone());
+        let tip = seen.and_then(|seen| seen.tip).filter(|tip| subject.stands_for.as_ref() != Some(tip));
+        let tip = tip.unwrap_or_else(|| wanted.clone());
         let quarantine = quarantines(&store.quarantines(self.target).await?);
         let ci = self.ci(subject, wanted).await?;
         let unchanged = self.is_unchanged(subject, wanted).await;

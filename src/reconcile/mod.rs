@@ -12,8 +12,11 @@ pub mod progress;
 mod proof;
 pub mod queue;
 mod rebuild;
+pub mod reporting;
 pub mod resume;
+pub mod rollback;
 pub mod run;
+mod stand_in;
 mod steps;
 pub mod worker;
 

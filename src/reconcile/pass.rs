@@ -32,6 +32,10 @@ pub struct Memory {
     pub failures: Option<Failures>,
     /// Whether what runs is to be put right although no new revision asks for it.
     pub heal: bool,
+    /// The commit whose failure needs no more answer in Git.
+    pub answered: Option<Sha>,
+    /// The tip at which a rollback's pin was last found to be needed still.
+    pub pin_needed_at: Option<Sha>,
 }
 
 /// Failures of the surroundings in a row.
@@ -101,6 +105,10 @@ pub(super) struct Subject {
     pub(super) policy: TargetPolicy,
     pub(super) registry: Digest,
     pub(super) serving: Option<ReleaseRecord>,
+    /// Whether a person's rollback leads back to what was live here: that is the consent.
+    pub(super) is_rollback: bool,
+    /// The tip whose tree an older release has, while that release's revision is wanted for it (ruling 18).
+    pub(super) stands_for: Option<Sha>,
 }
 
 impl Pass<'_> {
@@ -126,6 +134,9 @@ impl Pass<'_> {
             }
             Err(Stop::Held { reason, until, plan }) => {
                 self.note_held(Some(&reason)).await?;
+                if reason.code == ReasonCode::Quarantined {
+                    self.answer_in_git().await?;
+                }
                 let wait = until.map_or(poll, |until| super::millis_between(now, until).div_ceil(1000).clamp(1, poll));
                 self.idle(Rest::Held { reason, plan });
                 Ok(Requeue::after(wait, "what it is held for may be over"))
@@ -178,6 +189,7 @@ impl Pass<'_> {
         self.is_converged(&subject, &wanted)?;
         let facts = self.fetch(&subject, &wanted).await?;
         self.is_satisfied(&subject, &wanted, &facts)?;
+        let (wanted, facts) = self.proven_before(&mut subject, wanted, facts).await?;
         let (desired, manifest) = self.desired(&subject, &wanted, &facts).await?;
         let admitted = self.admit(&subject, &wanted).await?;
         if let Some(reason) = plan::support::unsupported(&desired) {
@@ -194,8 +206,7 @@ impl Pass<'_> {
     pub(super) async fn subject(&self) -> Result<Subject, Stop> {
         let catalog = self.ports.catalog.borrow().clone();
         let Some((project, policy)) = catalog.find(self.target) else {
-            let message = "the registry no longer names this target: it keeps serving and keeps its hosts and ports; `trueup remove` takes it down";
-            return Err(Stop::Held { reason: Reason::new(ReasonCode::Orphaned, message), until: None, plan: None });
+            return Err(Stop::Held { reason: self.unnamed().await?, until: None, plan: None });
         };
         self.nobody_must_look().await?;
         Ok(Subject {
@@ -203,6 +214,8 @@ impl Pass<'_> {
             project: project.clone(),
             policy: policy.clone(),
             serving: self.ports.store.live_release(self.target).await?,
+            is_rollback: false,
+            stands_for: None,
         })
     }
 
@@ -216,6 +229,18 @@ impl Pass<'_> {
             self.memory.heal = !found.is_empty();
         }
         Ok(())
+    }
+
+    /// Why the registry does not name the target: what cannot be read takes nothing away (promise P7).
+    async fn unnamed(&self) -> Result<Reason, Halt> {
+        let known = self.ports.store.known_targets().await?;
+        Ok(if known.contains(&(self.target.clone(), false)) {
+            let message = "the registry's file of this project cannot be read, and this daemon has not read a good one: the target keeps serving";
+            Reason::new(ReasonCode::ConfigInvalid, message)
+        } else {
+            let message = "the registry no longer names this target: it keeps serving and keeps its hosts and ports; `trueup remove` takes it down";
+            Reason::new(ReasonCode::Orphaned, message)
+        })
     }
 
     /// A stuck release holds everything until a person has looked (`trueup retry`).

@@ -132,6 +132,9 @@ impl Pass<'_> {
 
     /// A person's consent, bound to exactly this plan.
     pub(super) async fn consent(&self, subject: &Subject, prepared: &Prepared) -> Result<(), Stop> {
+        if subject.is_rollback {
+            return Ok(());
+        }
         let decision = self.ports.store.approval(self.target, &prepared.id).await?;
         let decisions: Vec<gate::Approval> = decision
             .into_iter()

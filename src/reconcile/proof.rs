@@ -74,8 +74,9 @@ fn edge_way<'a>(path: &'a EdgePath, host: &'a str) -> Way<'a> {
 
 /// What one look at a container's state tells a health check.
 enum Look {
-    At(Option<RunState>),
+    At(RunState),
     Restarted,
+    Away(StepError),
 }
 
 impl Run {
@@ -94,8 +95,9 @@ impl Run {
                 return Ok(Err(StepError::stalled(why)));
             }
             let sample = self.ports.probe.get(&probe).await;
-            let run_state = match self.container_state(slot, &mut restarts).await {
-                Ok(Look::At(run_state)) => run_state,
+            let (run_state, away) = match self.container_state(slot, &mut restarts).await {
+                Ok(Look::At(run_state)) => (Some(run_state), None),
+                Ok(Look::Away(error)) => (None, Some(error)),
                 Ok(Look::Restarted) => {
                     began = self.now();
                     continue;
@@ -112,7 +114,11 @@ impl Run {
                 }
                 Verdict::Waiting { after, .. } => self.ports.clock.sleep(after).await,
                 Verdict::Failed(reason) => {
-                    return Ok(Err(StepError::stalled(self.with_log(reason, slot).await)));
+                    // Silence says nothing about the commit while the engine is away.
+                    return Ok(Err(match away.filter(|_| matches!(sample, Sample::Silence { .. })) {
+                        Some(error) => error,
+                        None => StepError::stalled(self.with_log(reason, slot).await),
+                    }));
                 }
             }
         }
@@ -136,7 +142,7 @@ impl Run {
         let live = match self.ports.target.observe(&target).await {
             Ok(live) => live,
             // The engine is away for a moment; the health bound still counts.
-            Err(error) if error.class == Class::Transient => return Ok(Look::At(None)),
+            Err(error) if error.class == Class::Transient => return Ok(Look::Away(error.into())),
             Err(error) => return Err(error.into()),
         };
         let Some(container) = live.slot(slot).ours() else {
@@ -150,7 +156,7 @@ impl Run {
             self.ports.target.apply(&target, &Step::ResumeSlot { slot }).await?;
             return Ok(Look::Restarted);
         }
-        Ok(Look::At(Some(container.run.clone())))
+        Ok(Look::At(container.run.clone()))
     }
 
     async fn with_log(&self, reason: Reason, slot: Slot) -> Reason {

@@ -57,9 +57,14 @@ impl Run {
             id: record.new.plan_id.clone().unwrap_or_default(),
             detail: format!("its desired state: {error}"),
         })?;
+        // What an earlier process heard from the candidate is no proof: it is asked again (invariant I3).
+        let is_heard = |entry: &&JournalEntry| {
+            let step = usize::try_from(entry.ordinal).ok().and_then(|ordinal| plan.converge.get(ordinal));
+            entry.section == Section::Converge && step.is_some_and(is_question)
+        };
         let done = journal
             .iter()
-            .filter(|entry| entry.state == StepState::Done)
+            .filter(|entry| entry.state == StepState::Done && !is_heard(entry))
             .map(|entry| (entry.section, entry.ordinal))
             .collect();
         let image = record.image_id.as_deref().and_then(|id| id.parse().ok());
@@ -135,8 +140,7 @@ impl Run {
             }
             return self.earn_proof().await;
         };
-        let is_question = matches!(step, Step::AwaitHealth { .. } | Step::SmokeSlot { .. });
-        if is_question && self.record.phase == Phase::Converging {
+        if is_question(&step) && self.record.phase == Phase::Converging {
             self.advance(Event::Converged).await?;
         }
         match self.one(Section::Converge, ordinal, &step).await? {
@@ -160,8 +164,7 @@ impl Run {
             return Ok(Ok(()));
         }
         let steps = self.steps(Section::Converge);
-        let questions =
-            (0_u32..).zip(steps).filter(|(_, step)| matches!(step, Step::AwaitHealth { .. } | Step::SmokeSlot { .. }));
+        let questions = (0_u32..).zip(steps).filter(|(_, step)| is_question(step));
         for (ordinal, step) in questions {
             if let Err(error) = self.one(Section::Converge, ordinal, &step).await? {
                 return Ok(Err(error));
@@ -176,6 +179,9 @@ impl Run {
     async fn commit(&mut self) -> Result<(), Halt> {
         if self.is_shutdown() {
             return Err(Halt::Shutdown);
+        }
+        if self.record.phase == Phase::Switching && self.is_confirmed() {
+            return self.advance(Event::Switched).await;
         }
         if self.record.phase == Phase::Switching
             && let Err(error) = self.prove_candidate().await?
@@ -195,6 +201,12 @@ impl Run {
             Ok(()) => Ok(()),
             Err(error) => self.fail(error.reason).await,
         }
+    }
+
+    /// Whether the edge has shown the switch; an earlier process may have died before it moved on from there.
+    fn is_confirmed(&self) -> bool {
+        let next = self.next(Section::Commit);
+        next.is_none_or(|(_, step)| !matches!(step, Step::Route { .. } | Step::ConfirmEdge { .. }))
     }
 
     async fn undo(&mut self, section: Section) -> Result<(), Halt> {
@@ -378,6 +390,11 @@ impl Run {
             Interrupt::Shutdown => Err(Halt::Shutdown),
         }
     }
+}
+
+/// Whether a step asks the candidate, and changes nothing.
+fn is_question(step: &Step) -> bool {
+    matches!(step, Step::AwaitHealth { .. } | Step::SmokeSlot { .. })
 }
 
 struct Line<'a> {

@@ -8,10 +8,11 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
 use crate::model::policy::DriftPolicy;
-use crate::model::{Sha, TargetName};
+use crate::model::{Digest, Sha, TargetName};
 use crate::release::Phase;
 use crate::source::{Ancestry, Look};
 
+use super::backoff;
 use super::drift;
 use super::pass::{Memory, Pass};
 use super::ports::{Halt, Interrupt, Ports};
@@ -194,11 +195,23 @@ impl Worker {
                 self.look_for_drift().await;
                 next_drift = self.ports.settings.drift_every;
             }
-            let wait = Duration::from_secs(requeue.after_seconds).min(next_drift);
+            let wait = self.wait(&requeue).min(next_drift);
             next_drift = next_drift.saturating_sub(wait);
             if self.is_over(wait).await {
                 return;
             }
+        }
+    }
+
+    /// A wait of a whole interval ends at the instant that all targets of the repository share.
+    fn wait(&self, requeue: &Requeue) -> Duration {
+        let wait = Duration::from_secs(requeue.after_seconds);
+        let every = self.ports.settings.poll_every;
+        match self.ports.repository(&self.target) {
+            Some(repository) if wait == every => {
+                backoff::until_beat(self.ports.clock.now(), every, seed(&repository.to_string()))
+            }
+            Some(_) | None => wait,
         }
     }
 
@@ -230,8 +243,11 @@ impl Worker {
                 Err(Halt::Shutdown) => return Err(Halt::Shutdown),
                 Err(halt) => {
                     tracing::error!(target = %self.target, error = %chain(&halt), "an unfinished release could not go on");
-                    if self.is_over(AFTER_HALT).await {
-                        return Err(Halt::Shutdown);
+                    // Wakes that wait change nothing about it, so they do not cut this short.
+                    let mut shutdown = self.shutdown.clone();
+                    tokio::select! {
+                        () = self.ports.clock.sleep(AFTER_HALT) => {}
+                        () = told(&mut shutdown) => return Err(Halt::Shutdown),
                     }
                 }
             }
@@ -333,6 +349,11 @@ impl Worker {
         self.memory.heal = true;
         self.seat.wake(Wake::ENGINE);
     }
+}
+
+/// A number that differs between texts, and is the same after a restart.
+fn seed(text: &str) -> u64 {
+    u64::from_str_radix(Digest::of(text.as_bytes()).prefix(12), 16).unwrap_or(0)
 }
 
 /// Returns when the daemon stops.

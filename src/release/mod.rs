@@ -3,5 +3,6 @@
 pub mod history;
 pub mod phase;
 pub mod record;
+pub mod revert;
 
 pub use phase::{Event, IllegalTransition, Phase};

@@ -7,32 +7,38 @@
 //!
 //! Source: GitHub facts, sections 3, 5 and 7; field reports 11, 12, 18, 68 and 69.
 
+use std::collections::BTreeMap;
 use std::error::Error as _;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use http_body_util::{BodyExt as _, Limited};
-use hyper::header::{ACCEPT, HeaderName, HeaderValue, IF_NONE_MATCH};
-use hyper::{Request, StatusCode, Uri};
+use hyper::{StatusCode, Uri};
 use jiff::Timestamp;
-use octocrab::Octocrab;
 use tokio::sync::Semaphore;
 
-use super::{Checks, ChecksError, CiFacts};
+use super::http::Roots;
+use super::{Checks, ChecksError, CiFacts, Purpose, Tokens};
 use crate::model::policy::Repository;
-use crate::model::{BranchName, Class, Digest, Reason, ReasonCode, Secret, Sha};
+use crate::model::{BranchName, Class, Reason, ReasonCode, Secret, Sha};
 
+mod app;
+mod credential;
+mod forge;
 mod limits;
 mod pages;
 #[cfg(test)]
 mod tests;
 mod wire;
+mod write;
 
+pub use app::{AppSettings, AppTokens};
+use credential::Credential;
 pub use limits::Budget;
 use limits::Limits;
-use pages::{Answer, Page, Pages};
+use pages::{Page, Pages};
+pub use write::GithubReverts;
 
 /// The longest that one call may take, the body included.
 pub const CALL_DEADLINE: Duration = Duration::from_secs(10);
@@ -45,11 +51,6 @@ pub const API_VERSION: &str = "2022-11-28";
 
 /// Pages followed for one list: a filtered search ends at 1,000 results, 100 a page.
 const MAX_PAGES: usize = 10;
-
-/// Bytes of one answer: 100 runs are about 2 MB.
-const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
-
-const API_VERSION_HEADER: HeaderName = HeaderName::from_static("x-github-api-version");
 
 /// Gives the time, so that "wait 60 seconds" can become an instant.
 pub type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -70,17 +71,15 @@ pub struct GithubChecks {
     settings: GithubSettings,
     /// Scheme and authority of `api_url`: pages are followed nowhere else.
     origin: String,
+    client: reqwest::Client,
+    /// Of the one token, while there is no [`Tokens`].
     credential: RwLock<Arc<Credential>>,
+    tokens: Option<Arc<dyn Tokens>>,
+    /// One for each repository and purpose, where [`Tokens`] gives them.
+    minted: Mutex<BTreeMap<(Repository, Purpose), Arc<Credential>>>,
     pages: Mutex<Pages>,
     limits: Mutex<Limits>,
     queue: Semaphore,
-}
-
-/// One token's client. The key is a digest, so that maps can be keyed without holding the token.
-struct Credential {
-    key: Digest,
-    token: Option<Secret>,
-    client: Octocrab,
 }
 
 impl fmt::Debug for GithubChecks {
@@ -96,19 +95,44 @@ impl GithubChecks {
     /// # Errors
     /// [`ChecksError`] when the URL is none, or no client can be made (no root certificates).
     pub fn new(settings: GithubSettings, token: Option<Secret>) -> Result<Self, ChecksError> {
+        let (is_direct, agent) = (is_loopback(&settings.api_url), "octocrab");
+        let client = super::http::client(is_direct, &Roots::default(), agent)
+            .map_err(|why| failure(Class::Stalled, format!("no client for {} can be made: {why}", settings.api_url)))?;
+        Self::with_client(settings, client, token)
+    }
+
+    /// As [`GithubChecks::new`], over a client that is shared with others.
+    ///
+    /// # Errors
+    /// As [`GithubChecks::new`].
+    pub fn with_client(
+        settings: GithubSettings,
+        client: reqwest::Client,
+        token: Option<Secret>,
+    ) -> Result<Self, ChecksError> {
         let origin = settings.api_url.parse().ok().and_then(|url: Uri| origin(&url));
         let origin = origin.ok_or_else(|| {
             failure(Class::Stalled, format!("`api_url` is `{}`, which is no URL with a host", settings.api_url))
         })?;
-        let credential = Credential::new(&settings.api_url, token)?;
+        let credential = Credential::new((&settings.api_url, &client), token)?;
         Ok(Self {
             settings,
             origin,
+            client,
+            tokens: None,
+            minted: Mutex::default(),
             credential: RwLock::new(Arc::new(credential)),
             pages: Mutex::default(),
             limits: Mutex::default(),
             queue: Semaphore::new(1),
         })
+    }
+
+    /// The same, asking for a fresh token for each repository and purpose.
+    #[must_use]
+    pub fn with_tokens(mut self, tokens: Arc<dyn Tokens>) -> Self {
+        self.tokens = Some(tokens);
+        self
     }
 
     /// Puts another token in place of the present one; calls under way end with the old one. What
@@ -117,7 +141,7 @@ impl GithubChecks {
     /// # Errors
     /// As [`GithubChecks::new`]; the old token stays then.
     pub fn replace_token(&self, token: Option<Secret>) -> Result<(), ChecksError> {
-        let credential = Arc::new(Credential::new(&self.settings.api_url, token)?);
+        let credential = Arc::new(Credential::new((&self.settings.api_url, &self.client), token)?);
         lock(&self.pages).keep_only(&credential.key);
         lock(&self.limits).keep_only(&credential.key);
         *self.credential.write().unwrap_or_else(PoisonError::into_inner) = credential;
@@ -164,19 +188,11 @@ impl GithubChecks {
 
     /// One page, from GitHub or, if it says that nothing changed, from memory.
     async fn page(&self, credential: &Credential, url: &str) -> Result<Arc<Page>, ChecksError> {
-        let permit = tokio::time::timeout(QUEUE_DEADLINE, self.queue.acquire()).await;
-        let Ok(Ok(_permit)) = permit else {
-            let message = format!("calls to GitHub are queueing for more than {} s", QUEUE_DEADLINE.as_secs());
-            return Err(failure(Class::Transient, message));
-        };
+        let _permit = self.turn().await?;
         lock(&self.limits).admit(&credential.key, (self.settings.now)())?;
         let known = lock(&self.pages).get(&credential.key, url);
         let etag = known.as_ref().and_then(|page| page.etag.as_deref());
-        let call = tokio::time::timeout(self.settings.call_deadline, credential.get(url, etag));
-        let answer = call.await.map_err(|_| {
-            let seconds = self.settings.call_deadline.as_secs_f32();
-            failure(Class::Transient, format!("GitHub did not answer within {seconds} s"))
-        })??;
+        let answer = self.within_deadline(credential.get(url, etag)).await?;
         let now = (self.settings.now)();
         lock(&self.limits).note(&credential.key, &answer, now);
         match (answer.status, known) {
@@ -204,7 +220,7 @@ impl Checks for GithubChecks {
             let reason = Reason::new(ReasonCode::CiMissing, message);
             return Err(ChecksError { reason, class: Class::Stalled, until: None });
         };
-        let credential = self.credential();
+        let credential = self.credential_for(repo, Purpose::Read).await.map_err(about(repo))?;
         let actions = format!("/repos/{}/{}/actions/workflows", wire::encode(owner), wire::encode(name));
         let pages = self.list(&credential, format!("{actions}?per_page=100")).await.map_err(about(repo))?;
         let (workflow_id, is_disabled) = match wire::resolve(&pages, workflow) {
@@ -215,54 +231,6 @@ impl Checks for GithubChecks {
         let runs = format!("{actions}/{workflow_id}/runs?head_sha={sha}&event=push&branch={branch}&per_page=100");
         let pages = self.list(&credential, runs).await.map_err(about(repo))?;
         Ok(wire::facts(&pages, &repo.to_string(), (workflow_id, is_disabled)))
-    }
-}
-
-impl Credential {
-    fn new(api_url: &str, token: Option<Secret>) -> Result<Self, ChecksError> {
-        let key = Digest::of(token.as_ref().map_or("", Secret::expose).as_bytes());
-        let is_header = |token: &Secret| HeaderValue::from_str(token.expose()).is_ok() && !token.expose().is_empty();
-        if token.as_ref().is_some_and(|token| !is_header(token)) {
-            let message = "GitHub's token is empty or has a line break in it; look at its file";
-            return Err(failure(Class::Stalled, message.to_owned()));
-        }
-        let mut builder = Octocrab::builder();
-        if let Some(token) = &token {
-            builder = builder.personal_token(token.expose().to_owned());
-        }
-        let client = builder.base_uri(api_url).and_then(|builder| builder.build()).map_err(|error| {
-            failure(Class::Stalled, format!("no client for {api_url} can be made: {}", chain(&error)))
-        })?;
-        Ok(Self { key, token, client })
-    }
-
-    async fn get(&self, url: &str, etag: Option<&str>) -> Result<Answer, ChecksError> {
-        let lost = |error: octocrab::Error| {
-            self.redact(failure(Class::Transient, format!("GitHub could not be asked: {}", chain(&error))))
-        };
-        // Built here and not by octocrab's `get`: that one adds the API version that it was made for.
-        let mut request =
-            Request::get(url).header(ACCEPT, "application/vnd.github+json").header(API_VERSION_HEADER, API_VERSION);
-        if let Some(etag) = etag {
-            request = request.header(IF_NONE_MATCH, etag);
-        }
-        let request = request
-            .body(String::new())
-            .map_err(|error| failure(Class::Bug, format!("no request can be made of `{url}`: {error}")))?;
-        let response = self.client.execute(request).await.map_err(lost)?;
-        let (parts, body) = response.into_parts();
-        let body = Limited::new(body, MAX_BODY_BYTES).collect().await.map_err(|error| {
-            self.redact(failure(Class::Transient, format!("GitHub's answer broke off or is too large: {error}")))
-        })?;
-        Ok(Answer { status: parts.status, headers: parts.headers, body: body.to_bytes() })
-    }
-
-    /// Nobody is known to send a token back; should it happen, it ends here (promise P10).
-    fn redact(&self, mut error: ChecksError) -> ChecksError {
-        if let Some(token) = &self.token {
-            error.reason.message = error.reason.message.replace(token.expose(), "[secret]");
-        }
-        error
     }
 }
 
@@ -290,6 +258,13 @@ fn chain(error: &octocrab::Error) -> String {
         source = cause.source();
     }
     text
+}
+
+/// Whether an address is this machine: then no proxy is asked.
+pub fn is_loopback(url: &str) -> bool {
+    let host = url.parse().ok().and_then(|url: Uri| url.host().map(str::to_owned)).unwrap_or_default();
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    bare == "localhost" || bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 fn origin(url: &Uri) -> Option<String> {

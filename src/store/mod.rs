@@ -9,10 +9,11 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use crate::model::{ReleaseNumber, Sha, TargetName};
+use crate::model::{BranchName, ReleaseNumber, Sha, TargetName};
 
 #[cfg(test)]
 mod contract;
+pub mod deliveries;
 mod error;
 pub mod record;
 pub mod schema;
@@ -21,9 +22,10 @@ pub mod sqlite;
 pub use error::StoreError;
 
 use crate::release::Phase;
+use deliveries::Deliveries;
 use record::{
     Approval, AuditEvent, CiRecord, Condition, DriftFinding, JournalEntry, ManifestRecord, NewRelease, ObservedRef,
-    Pause, Pin, PlanRecord, QuarantineEntry, ReleaseRecord,
+    Pause, Pin, PlanRecord, QuarantineEntry, ReleaseRecord, ReportRecord, RevertRecord,
 };
 
 /// Where records survive a crash. Every write is durable when it returns.
@@ -35,7 +37,8 @@ pub trait Store: Send + Sync {
     // Refs
     /// What was last seen of a target's branch.
     async fn observed_ref(&self, target: &TargetName) -> Result<Option<ObservedRef>, StoreError>;
-    /// Records a look (field report 35: one source of truth, with its time).
+    /// Records a look (field report 35: one source of truth, with its time). Where nothing but its time
+    /// is new, an engine may write it a little later, together with others.
     async fn put_observed_ref(&self, target: &TargetName, seen: &ObservedRef) -> Result<(), StoreError>;
 
     // Controls by people
@@ -132,6 +135,18 @@ pub trait Store: Send + Sync {
     /// Sets or clears it; `since` of an equal finding is kept.
     async fn put_drift(&self, target: &TargetName, finding: Option<&DriftFinding>) -> Result<(), StoreError>;
 
+    // Reverts and reports
+    /// The revert that was written for a commit of a branch.
+    async fn revert(&self, repo: &str, branch: &BranchName, bad: &Sha) -> Result<Option<RevertRecord>, StoreError>;
+    /// Records one, replacing what is recorded for its (repository, branch, commit).
+    async fn put_revert(&self, revert: &RevertRecord) -> Result<(), StoreError>;
+    /// The newest revert that went back to a revision on a branch.
+    async fn revert_to(&self, repo: &str, branch: &BranchName, good: &Sha) -> Result<Option<RevertRecord>, StoreError>;
+    /// What was last reported of a commit under a context.
+    async fn report(&self, repo: &str, sha: &Sha, context: &str) -> Result<Option<ReportRecord>, StoreError>;
+    /// Records a report, replacing the one before.
+    async fn put_report(&self, report: &ReportRecord) -> Result<(), StoreError>;
+
     // Audit and known targets
     /// Appends one event; events are never changed or removed.
     async fn audit(&self, event: &AuditEvent) -> Result<(), StoreError>;
@@ -141,4 +156,9 @@ pub trait Store: Send + Sync {
     async fn put_known_target(&self, target: &TargetName, is_orphaned: bool) -> Result<(), StoreError>;
     /// All targets ever named, with whether they are orphaned.
     async fn known_targets(&self) -> Result<Vec<(TargetName, bool)>, StoreError>;
+
+    /// The part that keeps webhook deliveries; a store without one cannot take any in.
+    fn deliveries(&self) -> Option<&dyn Deliveries> {
+        None
+    }
 }

@@ -171,3 +171,49 @@ pub struct AuditEvent {
     /// The release it is about.
     pub release: Option<ReleaseNumber>,
 }
+
+/// A revert that was written to Git: at most one automatic one for each commit and branch (ruling 20).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RevertRecord {
+    /// The repository, as the registry names it.
+    pub repo: String,
+    /// The branch that it is for.
+    pub branch: BranchName,
+    /// The newest commit that it undoes.
+    pub bad: Sha,
+    /// The revision that it goes back to.
+    pub good: Sha,
+    /// The target that asked for it first.
+    pub target: TargetName,
+    /// Who: `uid 0`, `daemon`.
+    pub by: String,
+    /// When.
+    pub at: Timestamp,
+    /// The commit, if it is known.
+    pub commit: Option<Sha>,
+    /// The branch that the commit is on.
+    pub on_branch: String,
+    /// The pull request's page.
+    pub link: Option<String>,
+}
+
+/// What was last reported of a commit under one name; only a change is reported again (field report 48).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportRecord {
+    /// The repository, as the registry names it.
+    pub repo: String,
+    /// The commit.
+    pub sha: Sha,
+    /// The status's context.
+    pub context: String,
+    /// The state that GitHub has.
+    pub state: String,
+    /// The sentence that GitHub has.
+    pub description: String,
+    /// When.
+    pub at: Timestamp,
+    /// GitHub's number of the deployment, if one was made.
+    pub deployment: Option<u64>,
+    /// Whether GitHub takes no more statuses for it: final.
+    pub is_full: bool,
+}

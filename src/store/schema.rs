@@ -4,12 +4,14 @@
 //! change is a new one behind it. Times are UTC microseconds. Records inside records are JSON
 //! where no question looks into them. Nothing in it is secret.
 
+mod deliveries;
+
 /// `PRAGMA application_id` of our files: `trup` in ASCII, so that no other program's database is
 /// ever taken for ours.
 pub const APPLICATION_ID: u32 = 0x7472_7570;
 
 /// The migrations, in order; the n-th one (counted from 1) leads to schema n.
-pub const MIGRATIONS: &[&str] = &[V1];
+pub const MIGRATIONS: &[&str] = &[V1, deliveries::V2, V3];
 
 /// The schema that this program reads and writes.
 #[must_use]
@@ -199,4 +201,36 @@ WHEN EXISTS (SELECT 1 FROM audit WHERE seq = NEW.seq)
 BEGIN SELECT RAISE(ABORT, 'audit events are only appended'); END;
 
 PRAGMA user_version = 1;
+";
+
+const V3: &str = r"
+-- Reverts that were written to Git: at most one for each commit and branch.
+CREATE TABLE reverts (
+    repo      TEXT    NOT NULL,
+    branch    TEXT    NOT NULL,
+    bad       TEXT    NOT NULL,
+    good      TEXT    NOT NULL,
+    target    TEXT    NOT NULL,
+    by        TEXT    NOT NULL,
+    at        INTEGER NOT NULL,
+    commit_id TEXT,
+    on_branch TEXT    NOT NULL,
+    link      TEXT,
+    PRIMARY KEY (repo, branch, bad)
+) STRICT, WITHOUT ROWID;
+
+-- What was last reported of a commit under one name.
+CREATE TABLE reports (
+    repo        TEXT    NOT NULL,
+    sha         TEXT    NOT NULL,
+    context     TEXT    NOT NULL,
+    state       TEXT    NOT NULL,
+    description TEXT    NOT NULL,
+    at          INTEGER NOT NULL,
+    deployment  INTEGER,
+    is_full     INTEGER NOT NULL CHECK (is_full IN (0, 1)),
+    PRIMARY KEY (repo, sha, context)
+) STRICT, WITHOUT ROWID;
+
+PRAGMA user_version = 3;
 ";

@@ -61,6 +61,7 @@ const SIDEWAYS: &[(&str, &str, &str)] = &[
     ("manifest", "schedule", "job times are checked when the manifest is read"),
     ("gate", "schedule", "a window is a question about an instant"),
     ("edge", "probe", "`Trust`: the edge says which certificate a probe of it must accept"),
+    ("report", "source", "`Forge`: one queue, one rate limit and one credential for all calls to GitHub"),
 ];
 
 /// Adapters, and the modules that may name them; everybody else takes the trait.

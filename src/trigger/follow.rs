@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::config_dir::{self, LoadedConfig};
 use super::watch::{Notice, Pace, Place, start};
+use crate::config::host::GitHub;
 use crate::model::TargetName;
 use crate::model::policy::Repository;
 use crate::reconcile::ports::Catalog;
@@ -25,6 +26,8 @@ pub struct Configuration {
     pub catalog: watch::Sender<Arc<Catalog>>,
     /// Who is woken.
     pub workers: Arc<Workers>,
+    /// Where `[github]` goes, for the webhooks.
+    pub github: watch::Sender<GitHub>,
 }
 
 impl Configuration {
@@ -33,21 +36,28 @@ impl Configuration {
         let places = [self.dir.clone(), self.dir.join("projects.d")].map(Place::Config).into_iter().collect();
         let mut watching = start(places, Pace::default(), CancellationToken::new()).await;
         // What changed between the first reading and the first watch.
-        self.reload().await;
+        let loaded = self.reload().await;
+        self.remember(&loaded).await;
         while let Some(notice) = watching.notices.recv().await {
             if let Notice::Degraded { why } = &notice {
                 tracing::warn!(%why, "changes of the configuration are looked for by polling");
             }
-            self.reload().await;
-            self.remember().await;
+            let loaded = self.reload().await;
+            self.remember(&loaded).await;
             self.workers.wake_all(Wake::CONFIG);
         }
     }
 
-    async fn reload(&self) {
+    async fn reload(&self) -> LoadedConfig {
         let loaded = config_dir::load(&self.dir);
         report(&loaded);
-        self.note(&loaded).await;
+        if let Some(host) = &loaded.host {
+            self.github.send_if_modified(|github| {
+                let is_new = *github != host.github;
+                github.clone_from(&host.github);
+                is_new
+            });
+        }
         let before = self.catalog.borrow().clone();
         let mut projects = loaded.projects.clone();
         for (name, project) in &before.projects {
@@ -64,13 +74,13 @@ impl Configuration {
             }
             is_new
         });
+        loaded
     }
 
     /// Says at every target whether its configuration is the one on disk, or the last good one.
-    async fn note(&self, loaded: &LoadedConfig) {
+    async fn note(&self, loaded: &LoadedConfig, names: &[TargetName]) {
         let ports = self.workers.ports();
-        let named: Vec<TargetName> = self.catalog.borrow().targets().collect();
-        for name in named {
+        for name in names {
             let is_theirs = |file: &str| {
                 let stem = Path::new(file).file_stem().and_then(|stem| stem.to_str());
                 stem == Some(name.project.as_str()) || stem == Some("huta")
@@ -86,23 +96,35 @@ impl Configuration {
                 ),
                 since: ports.clock.now(),
             };
-            if let Err(error) = ports.store.put_condition(&name, &condition).await {
+            if let Err(error) = ports.store.put_condition(name, &condition).await {
                 tracing::error!(target = %name, error = %chain(&error), "a condition could not be recorded");
             }
         }
     }
 
     /// Notes which targets the registry names, and which it no longer does (ruling 4).
-    pub async fn remember(&self) {
+    pub async fn remember(&self, loaded: &LoadedConfig) {
         let store = &self.workers.ports().store;
-        let named: Vec<TargetName> = self.catalog.borrow().targets().collect();
+        let mut named: Vec<TargetName> = self.catalog.borrow().targets().collect();
         let known = store.known_targets().await.unwrap_or_default();
-        let gone = known.into_iter().map(|(name, _)| name).filter(|name| !named.contains(name));
-        let all = gone.map(|name| (name, true)).chain(named.iter().cloned().map(|name| (name, false)));
-        for (name, is_orphaned) in all.collect::<Vec<_>>() {
-            if let Err(error) = store.put_known_target(&name, is_orphaned).await {
-                tracing::error!(target = %name, error = %chain(&error), "a target could not be remembered");
+        for (name, was_orphaned) in known.into_iter().filter(|(name, _)| !named.contains(name)).collect::<Vec<_>>() {
+            // What cannot be read names nothing, and takes nothing away (promise P7).
+            let is_unread = !loaded.is_complete || loaded.broken.iter().any(|broken| broken == name.project.as_str());
+            if is_unread && !was_orphaned {
+                named.push(name);
+            } else {
+                self.put_known(&name, true).await;
             }
+        }
+        for name in &named {
+            self.put_known(name, false).await;
+        }
+        self.note(loaded, &named).await;
+    }
+
+    async fn put_known(&self, name: &TargetName, is_orphaned: bool) {
+        if let Err(error) = self.workers.ports().store.put_known_target(name, is_orphaned).await {
+            tracing::error!(target = %name, error = %chain(&error), "a target could not be remembered");
         }
     }
 }

@@ -59,6 +59,8 @@ pub struct HostConfig {
     pub clusters: BTreeMap<String, Cluster>,
     /// `[notify.<name>]`.
     pub notify: BTreeMap<String, Notify>,
+    /// `[credentials.<name>]` **(own)**: name → the path of an SSH deploy key.
+    pub credentials: BTreeMap<String, String>,
 }
 
 /// `[platform]`.
@@ -123,8 +125,14 @@ pub struct GitHub {
     pub token_file: Option<String>,
     /// `[github.app]`.
     pub app: Option<GitHubApp>,
+    /// `report`: whether commit statuses and deployments are written **(own)**, default false.
+    pub report: bool,
+    /// `ca_file`: authorities in PEM form that are trusted beside the system's, for Git and the API **(own)**.
+    pub ca_file: Option<String>,
     /// One or two, so that a secret can be changed without a gap; empty = webhooks are off.
     pub webhook_secret_files: Vec<String>,
+    /// `webhook_limit` **(own)**: the largest delivery in bytes, 64 KiB to 25 MiB, default 5 MiB (ruling 30).
+    pub webhook_limit_bytes: u64,
 }
 
 impl Default for GitHub {
@@ -134,7 +142,10 @@ impl Default for GitHub {
             git_url: "https://github.com".to_owned(),
             token_file: None,
             app: None,
+            report: false,
+            ca_file: None,
             webhook_secret_files: Vec::new(),
+            webhook_limit_bytes: 5 * 1024 * 1024,
         }
     }
 }

@@ -50,6 +50,13 @@ fn entry_name(key: &str, name: &str) -> Result<(), Refusal> {
     if is_box { Ok(()) } else { form::label(name).map(|_| ()) }
 }
 
+/// The path of a deploy key.
+pub(super) fn credential(table: &Table<'_>) -> Option<String> {
+    table.only(&["ssh_key_file"], &TOP_LEVEL);
+    let fix = "add the path of the private key that the repository knows as its deploy key";
+    table.need("ssh_key_file", fix)?.read(form::absolute_path)
+}
+
 pub(super) fn upstream(table: &Table<'_>) -> Option<Upstream> {
     table.only(&["address"], &TOP_LEVEL);
     let address = optional(table, "address", None, |value| value.read(upstream_address).map(Some));

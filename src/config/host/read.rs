@@ -5,7 +5,7 @@ use crate::model::Problems;
 use crate::model::document::{self, FileName, Table};
 
 /// The sections, which are the only keys of the top level besides `schema`.
-pub(in crate::config) const TOP_LEVEL: [&str; 16] = [
+pub(in crate::config) const TOP_LEVEL: [&str; 17] = [
     "schema",
     "platform",
     "server",
@@ -22,6 +22,7 @@ pub(in crate::config) const TOP_LEVEL: [&str; 16] = [
     "tokens",
     "clusters",
     "notify",
+    "credentials",
 ];
 
 /// Parses and validates `huta.toml`; `file` is its name for the reader.
@@ -50,6 +51,7 @@ fn config(root: &Table<'_>) -> Option<HostConfig> {
     let tokens = named::read(root, "tokens", named::token);
     let clusters = named::read(root, "clusters", named::cluster);
     let notify = named::read(root, "notify", named::notify);
+    let credentials = named::read(root, "credentials", named::credential);
     Some(HostConfig {
         platform: platform?,
         server: server?,
@@ -66,6 +68,7 @@ fn config(root: &Table<'_>) -> Option<HostConfig> {
         tokens: tokens?,
         clusters: clusters?,
         notify: notify?,
+        credentials: credentials?,
     })
 }
 

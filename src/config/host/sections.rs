@@ -131,13 +131,21 @@ fn store_url(text: &str) -> Result<String, Refusal> {
 }
 
 pub(super) fn github(table: &Table<'_>) -> Option<GitHub> {
-    table.only(&["api_url", "git_url", "token_file", "app", "webhook_secret_files"], &TOP_LEVEL);
+    table.only(
+        &["api_url", "git_url", "token_file", "app", "report", "ca_file", "webhook_secret_files", "webhook_limit"],
+        &TOP_LEVEL,
+    );
     let defaults = GitHub::default();
     let api_url = address(table, "api_url", defaults.api_url);
     let git_url = address(table, "git_url", defaults.git_url);
     let token_file = path(table, "token_file");
     let app = optional(table, "app", None, |value| github_app(&value.table()?).map(Some));
+    let report = optional(table, "report", false, Value::boolean);
+    let ca_file = path(table, "ca_file");
     let webhook_secret_files = optional(table, "webhook_secret_files", Vec::new(), secret_files);
+    let webhook_limit_bytes = optional(table, "webhook_limit", defaults.webhook_limit_bytes, |value| {
+        value.read(|text| form::size(text, "64k", "25m"))
+    });
     if table.get("app").is_some() && table.get("token_file").is_some() {
         table.refuse(
             "token_file",
@@ -149,7 +157,10 @@ pub(super) fn github(table: &Table<'_>) -> Option<GitHub> {
         git_url: git_url?,
         token_file: token_file?,
         app: app?,
+        report: report?,
+        ca_file: ca_file?,
         webhook_secret_files: webhook_secret_files?,
+        webhook_limit_bytes: webhook_limit_bytes?,
     })
 }
 

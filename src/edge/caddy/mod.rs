@@ -58,6 +58,13 @@ pub struct CaddyEdge {
     turn: Mutex<()>,
 }
 
+/// The `import` lines of a Caddyfile that depend on Caddy's working directory: line and what they name.
+#[must_use]
+pub fn unanchored_imports(caddyfile: &str) -> Vec<(usize, String)> {
+    let all = imports::imports(caddyfile).into_iter();
+    all.filter(|import| import.kind == imports::ImportKind::Relative).map(|import| (import.line, import.what)).collect()
+}
+
 impl CaddyEdge {
     /// Does nothing yet: Caddy is asked when there is something to ask.
     #[must_use]

@@ -71,7 +71,7 @@ impl<'d> Table<'d> {
     pub fn refuse_at(&self, path: &KeyPath, on_key: bool, refusal: Refusal) {
         let shown = path.to_string();
         let sentence = if shown.is_empty() { refusal.what.to_string() } else { format!("{shown} {}", refusal.what) };
-        self.report.note(Some(self.find(path, on_key)), &shown, &sentence, refusal);
+        self.report.note((Some(self.find(path, on_key)), &shown), &sentence, refusal);
     }
 
     fn find(&self, path: &KeyPath, on_key: bool) -> usize {

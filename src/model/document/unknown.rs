@@ -41,6 +41,9 @@ impl Table<'_> {
     }
 }
 
+/// The longest key that is compared: no known one is half as long, and the comparison is quadratic.
+const LONGEST_COMPARED: usize = 64;
+
 impl Table<'_> {
     /// Notes every key that is not among `known`, each in a problem of its own.
     pub fn only_each(&self, known: &[&str]) {
@@ -49,9 +52,6 @@ impl Table<'_> {
         }
     }
 }
-
-/// The longest key that is compared: no known one is half as long, and the comparison is quadratic.
-const LONGEST_COMPARED: usize = 64;
 
 /// What to do about an unknown key: the nearest known one, or the whole list.
 fn nearest_fix(key: &str, known: &[&str]) -> String {

@@ -143,7 +143,7 @@ async fn pin(api: &Api, name: &TargetName, (sha, tip): (Sha, Sha), peer: &Peer) 
 }
 
 /// Says whether `sha` is a commit of the tracked branch; gives the tip.
-async fn on_branch(api: &Api, name: &TargetName, sha: &Sha) -> Result<Sha, ApiError> {
+pub(super) async fn on_branch(api: &Api, name: &TargetName, sha: &Sha) -> Result<Sha, ApiError> {
     let ports = api.workers.ports();
     let catalog = ports.catalog.borrow().clone();
     let Some((project, policy)) = catalog.find(name) else {
@@ -287,7 +287,12 @@ fn done(message: String) -> Json<Done> {
     Json(Done { message })
 }
 
-async fn audit(api: &Api, name: &TargetName, (peer, kind): (&Peer, &str), message: &str) -> Result<(), ApiError> {
+pub(super) async fn audit(
+    api: &Api,
+    name: &TargetName,
+    (peer, kind): (&Peer, &str),
+    message: &str,
+) -> Result<(), ApiError> {
     let ports = api.workers.ports();
     let event = AuditEvent {
         at: ports.clock.now(),

@@ -2,6 +2,7 @@
 
 mod acts;
 mod reads;
+mod rollback;
 
 use std::sync::Arc;
 
@@ -14,16 +15,20 @@ use serde::{Deserialize, Serialize};
 use crate::model::{ProjectName, TargetLabel, TargetName};
 use crate::reconcile::ports::Halt;
 use crate::reconcile::worker::{Workers, chain};
+use crate::server::webhook::refusals::Refusals;
 use crate::store::StoreError;
 
 pub use acts::{Decision, Note, PlanRequest, SyncRequest};
 pub use reads::DriftAnswer;
+pub use rollback::{RollbackAnswer, RollbackRequest};
 
 /// What the handlers reach.
 #[derive(Clone)]
 pub struct Api {
     /// The workers, and through them the effects.
     pub workers: Arc<Workers>,
+    /// Webhook deliveries that were turned away.
+    pub refusals: Arc<Refusals>,
 }
 
 /// All routes.
@@ -41,9 +46,11 @@ pub fn router(api: Api) -> Router {
         .route(&at("/drift"), get(reads::drift))
         .route(&at("/plan"), post(acts::plan))
         .route(&at("/sync"), post(acts::sync))
+        .route(&at("/rollback"), post(rollback::rollback))
         .route(&at("/pause"), post(acts::pause))
         .route(&at("/resume"), post(acts::resume))
         .route(&at("/retry"), post(acts::retry))
+        .route("/api/v1/deliveries/{id}", get(reads::delivery))
         .route("/api/v1/plans/{id}/decision", post(acts::decide))
         .with_state(api)
 }

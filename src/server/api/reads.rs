@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::ReleaseNumber;
 use crate::reconcile::drift::{self, Look};
-use crate::server::views::{self, ReleaseLog, ReleaseView, TargetStatus, Why};
+use crate::server::views::{self, Delivered, ReleaseLog, ReleaseView, TargetStatus, Why};
 
 use super::{Api, ApiError, known};
 
@@ -86,7 +86,7 @@ pub(super) async fn target(
 ) -> Result<Json<TargetStatus>, ApiError> {
     let name = known(&api, &project, &target).await?;
     let ports = api.workers.ports();
-    let is_orphaned = ports.catalog.borrow().find(&name).is_none();
+    let is_orphaned = ports.store.known_targets().await?.contains(&(name.clone(), true));
     Ok(Json(views::status(ports.store.as_ref(), &name, is_orphaned).await?))
 }
 
@@ -123,7 +123,23 @@ pub(super) async fn why(
     Query(About { about }): Query<About>,
 ) -> Result<Json<Why>, ApiError> {
     let name = known(&api, &project, &target).await?;
-    Ok(Json(views::why(api.workers.ports().store.as_ref(), &name, about.as_deref()).await?))
+    let mut why = views::why(api.workers.ports().store.as_ref(), &name, about.as_deref()).await?;
+    if why.sha.is_none() && why.delivery.is_none() {
+        why.delivery = about.and_then(|id| api.refusals.find(&id)).map(|refusal| views::refused(&refusal));
+    }
+    Ok(Json(why))
+}
+
+/// What became of a webhook delivery.
+pub(super) async fn delivery(State(api): State<Api>, Path(id): Path<String>) -> Result<Json<Delivered>, ApiError> {
+    let stored = views::delivery(api.workers.ports().store.as_ref(), &id).await?;
+    let found = stored.or_else(|| api.refusals.find(&id).map(|refusal| views::refused(&refusal)));
+    found.map(Json).ok_or_else(|| {
+        ApiError::not_found(
+            format!("no delivery `{id}` came in: neither taken nor refused, as far as is remembered"),
+            "look at the hook's page at GitHub (Recent Deliveries): it says whether the address was reached",
+        )
+    })
 }
 
 /// Looks now.

@@ -9,8 +9,10 @@ use crate::release::Phase;
 use crate::store::record::{Condition, JournalEntry, Pause, Pin, ReleaseRecord};
 use crate::store::{Store, StoreError};
 
+mod delivery;
 mod why;
 
+pub use delivery::{Delivered, delivery, refused};
 pub use why::{Why, advice, why};
 
 /// A target's state, in one word.

@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::delivery::{Delivered, delivery};
 use super::{ReleaseView, TargetStatus, status};
 use crate::model::{Fault, Reason, ReasonCode, Sha, TargetName};
 use crate::release::Phase;
+use crate::store::deliveries::DeliveryRecord;
 use crate::store::record::{AuditEvent, CiRecord, QuarantineEntry, ReleaseRecord};
 use crate::store::{Store, StoreError};
 
@@ -37,9 +39,13 @@ pub struct Why {
     pub ci: Option<CiRecord>,
     /// What happened, newest first.
     pub events: Vec<AuditEvent>,
+    /// The webhook delivery that was asked about.
+    #[serde(default)]
+    pub delivery: Option<Delivered>,
 }
 
-/// Answers `why`: for a commit by a prefix of its sha (at least 7 digits), or for what is wanted now.
+/// Answers `why`: for a commit by a prefix of its sha (at least 7 digits), for a webhook delivery by its id,
+/// or for what is wanted now.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -51,7 +57,50 @@ pub async fn why(store: &dyn Store, target: &TargetName, asked: Option<&str>) ->
         Some(prefix) => find_sha(prefix, &status, &all, &events),
         None => status.wanted.clone(),
     };
-    let Some(sha) = sha else { return Ok(unknown(target, asked)) };
+    let known = (status, all, events);
+    match (sha, asked) {
+        (Some(sha), _) => about_sha(store, target, known, sha).await,
+        (None, Some(id)) => match delivery(store, id).await? {
+            Some(delivered) => about_delivery(store, target, known, delivered).await,
+            None => Ok(unknown(target, asked)),
+        },
+        (None, None) => Ok(unknown(target, None)),
+    }
+}
+
+/// What `why` looks through.
+type Looked = (TargetStatus, Vec<ReleaseRecord>, Vec<AuditEvent>);
+
+/// What a delivery did here, and what became of the commit that it named.
+async fn about_delivery(
+    store: &dyn Store,
+    target: &TargetName,
+    known: Looked,
+    delivered: Delivered,
+) -> Result<Why, StoreError> {
+    let is_ours = |record: &DeliveryRecord| record.woken.contains(target);
+    let is_woken = delivered.records.iter().any(is_ours);
+    let named = delivered.records.iter().filter(|record| is_ours(record)).find_map(|record| record.sha.clone());
+    let is_known = named.as_ref().filter(|sha| find_sha(sha.as_str(), &known.0, &known.1, &known.2).is_some());
+    let mut why = match is_known.cloned() {
+        Some(sha) => about_sha(store, target, known, sha).await?,
+        None => Why { answer: String::new(), advice: String::new(), ..unknown(target, None) },
+    };
+    let here = if is_woken { "" } else { " It did not wake this target." };
+    why.answer = format!("{}{here} {}", delivered.answer, why.answer).trim_end().to_owned();
+    if why.advice.is_empty() {
+        why.advice = delivered.advice.clone();
+    }
+    why.delivery = Some(delivered);
+    Ok(why)
+}
+
+async fn about_sha(
+    store: &dyn Store,
+    target: &TargetName,
+    (status, all, events): Looked,
+    sha: Sha,
+) -> Result<Why, StoreError> {
     let of_sha: Vec<&ReleaseRecord> = all.iter().filter(|record| record.new.revision == sha).collect();
     let quarantine = store.quarantine(target, &sha).await?;
     let ci = store.ci(target, &sha).await?;
@@ -67,6 +116,7 @@ pub async fn why(store: &dyn Store, target: &TargetName, asked: Option<&str>) ->
         ci,
         events: events.into_iter().filter(|event| event.sha.as_ref() == Some(&sha)).take(20).collect(),
         sha: Some(sha),
+        delivery: None,
     })
 }
 
@@ -95,6 +145,7 @@ fn unknown(target: &TargetName, asked: Option<&str>) -> Why {
         quarantine: None,
         ci: None,
         events: Vec::new(),
+        delivery: None,
     }
 }
 

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -20,6 +20,7 @@ use tokio::sync::Semaphore;
 use crate::model::policy::Repository;
 use crate::model::{BranchName, Class, Reason, ReasonCode, RepoPath, Sha};
 
+use super::http::Roots;
 use super::{Ancestry, CommitFacts, Export, Look, Source, SourceError};
 use abort::Abort;
 use fault::{Fault, hold, told};
@@ -39,10 +40,12 @@ mod fault;
 mod history;
 mod mirror;
 mod place;
+mod push;
 mod repo;
 mod run;
 mod settings;
 mod ssh;
+mod survey;
 mod talk;
 mod tree;
 mod whole;
@@ -69,6 +72,7 @@ struct Common {
     ssh_looks: Arc<Semaphore>,
     fetches: Arc<Semaphore>,
     repos: Mutex<BTreeMap<Repository, Arc<Repo>>>,
+    identities: RwLock<BTreeMap<Repository, PathBuf>>,
 }
 
 impl fmt::Debug for GitSource {
@@ -85,6 +89,14 @@ impl GitSource {
     /// # Errors
     /// [`SourceError`] when another process holds the directory or it cannot be written.
     pub fn open(settings: GitSettings) -> Result<Self, SourceError> {
+        Self::open_trusting(settings, &Roots::default())
+    }
+
+    /// As [`GitSource::open`], with authorities that are trusted beside the system's.
+    ///
+    /// # Errors
+    /// As [`GitSource::open`].
+    pub fn open_trusting(settings: GitSettings, roots: &Roots) -> Result<Self, SourceError> {
         let path = settings.state_dir.join("git");
         let root = mirror::Root::take(path.clone()).map_err(|error| {
             let why = if error.kind() == std::io::ErrorKind::WouldBlock {
@@ -96,7 +108,7 @@ impl GitSource {
             SourceError { reason: Reason::new(ReasonCode::GitUnavailable, message), class: Class::Stalled }
         })?;
         mirror::private_dir(&settings.state_dir.join("ssh")).map_err(|error| bug(&error.to_string()))?;
-        let client = |is_loopback| wire::client(is_loopback).map_err(|why| bug(&why));
+        let client = |is_loopback| wire::client(is_loopback, roots).map_err(|why| bug(&why));
         Ok(Self {
             shared: Arc::new(Common {
                 direct: client(true)?,
@@ -107,8 +119,23 @@ impl GitSource {
                 ssh_looks: Arc::new(Semaphore::new(SSH_LOOKS_AT_ONCE)),
                 fetches: Arc::new(Semaphore::new(FETCHES_AT_ONCE)),
                 repos: Mutex::new(BTreeMap::new()),
+                identities: RwLock::default(),
             }),
         })
+    }
+
+    /// Sets the SSH key of each repository that has its own, in place of those set before.
+    pub fn identify(&self, files: BTreeMap<Repository, PathBuf>) {
+        let mut known = self.shared.identities.write().unwrap_or_else(PoisonError::into_inner);
+        if *known != files {
+            *known = files;
+            hold(&self.shared.repos).retain(|_, repo| !matches!(repo.remote.way, Way::Ssh { .. }));
+        }
+    }
+
+    fn identity(&self, repository: &Repository) -> Option<PathBuf> {
+        let known = self.shared.identities.read().unwrap_or_else(PoisonError::into_inner);
+        known.get(repository).or_else(|| self.shared.settings.identity_files.get(repository)).cloned()
     }
 
     /// Says whether a path of a fetched commit is a regular file: what a Dockerfile must be (ruling 43).
@@ -140,6 +167,7 @@ impl GitSource {
     /// The repository's entry, made at its first use.
     fn repo(&self, repository: &Repository) -> Result<Arc<Repo>, SourceError> {
         let common = &self.shared;
+        let identity = self.identity(repository);
         let mut repos = hold(&common.repos);
         if let Some(repo) = repos.get(repository) {
             return Ok(Arc::clone(repo));
@@ -160,11 +188,8 @@ impl GitSource {
             remote,
             client: if is_direct { common.direct.clone() } else { common.outer.clone() },
             handle: Handle::current(),
-            token: common.settings.token.clone().filter(|_| takes_token),
-            keys: ssh::Keys {
-                known_hosts: common.settings.state_dir.join("ssh/known_hosts"),
-                identity: common.settings.identity_files.get(repository).cloned(),
-            },
+            token: common.settings.token.clone().filter(|_| takes_token).map(|token| token.bound(repository)),
+            keys: ssh::Keys { known_hosts: common.settings.state_dir.join("ssh/known_hosts"), identity },
             turn: Arc::default(),
             flights: Mutex::default(),
             place: RwLock::default(),

@@ -78,6 +78,21 @@ impl Remote {
         }
     }
 
+    /// The address as `git` takes it: never an option, never with a password.
+    pub(super) fn address(&self) -> String {
+        match &self.way {
+            Way::File(path) => path.display().to_string(),
+            Way::Http { url, .. } => url.clone(),
+            Way::Ssh { user, host, port, path } => {
+                let user = user.as_ref().map_or_else(String::new, |user| format!("{user}@"));
+                let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+                let port = port.map_or_else(String::new, |port| format!(":{port}"));
+                let slash = if path.starts_with('/') { "" } else { "/" };
+                format!("ssh://{user}{host}{port}{slash}{path}")
+            }
+        }
+    }
+
     fn parse(text: &str, takes_token: bool) -> Result<Self, String> {
         let url = Url::parse(text).map_err(|error| format!("it is not a URL ({error})"))?;
         if url.password().is_some() {

@@ -253,7 +253,7 @@ impl Repo {
         }
     }
 
-    fn history_dir(&self) -> PathBuf {
+    pub(super) fn history_dir(&self) -> PathBuf {
         self.dir.with_extension("history")
     }
 
@@ -285,7 +285,7 @@ fn checked(dir: &Path, id: ObjectId, abort: &Abort) -> Result<CommitFacts, Fault
 }
 
 /// Opens a `file://` remote for reading: the directory itself, or the `.git` in it.
-fn open_remote(path: &Path) -> Result<gix::Repository, Fault> {
+pub(super) fn open_remote(path: &Path) -> Result<gix::Repository, Fault> {
     let inner = path.join(".git");
     let place = if inner.is_dir() { inner } else { path.to_owned() };
     mirror::open_isolated(&place).map_err(Fault::remote)

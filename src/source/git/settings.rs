@@ -32,7 +32,7 @@ pub(super) const COPY_LIMIT_BYTES: u64 = 8 << 30;
 
 /// Gives the token of `[github]`, asked anew for each request, since installation tokens end within the hour.
 #[derive(Clone)]
-pub struct Token(Arc<dyn Fn() -> Option<Secret> + Send + Sync>);
+pub struct Token(Arc<dyn Fn(&Repository) -> Option<Secret> + Send + Sync>);
 
 impl Token {
     /// A token that never changes.
@@ -43,11 +43,23 @@ impl Token {
 
     /// A token that somebody else keeps fresh; `give` must not block.
     pub fn from_fn(give: impl Fn() -> Option<Secret> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(move |_: &Repository| give()))
+    }
+
+    /// As [`Token::from_fn`], with a token for each repository.
+    pub fn per_repository(give: impl Fn(&Repository) -> Option<Secret> + Send + Sync + 'static) -> Self {
         Self(Arc::new(give))
     }
 
+    /// The same token, for one repository alone.
+    pub(super) fn bound(self, repository: &Repository) -> Self {
+        let repository = repository.clone();
+        Self(Arc::new(move |_: &Repository| (self.0)(&repository)))
+    }
+
+    /// The token of a bound one; what it is asked for here does not matter.
     pub(super) fn read(&self) -> Option<Secret> {
-        (self.0)()
+        (self.0)(&Repository::Url(String::new()))
     }
 }
 

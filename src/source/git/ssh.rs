@@ -46,13 +46,10 @@ pub(super) struct Complaint {
     reader: Arc<Mutex<Option<std::thread::JoinHandle<()>>>>,
 }
 
-/// The argument list: options first, then `--`, the host and one remote command with a quoted path.
+/// The options that every `ssh` of ours is started with.
 ///
 /// Source: `ssh(1)`, `ssh_config(5)`.
-fn arguments(way: &Way, keys: &Keys) -> Option<Vec<String>> {
-    let Way::Ssh { user, host, port, path } = way else {
-        return None;
-    };
+pub(super) fn fixed(keys: &Keys) -> Vec<String> {
     let file = |path: &Path| format!("\"{}\"", path.display().to_string().replace('%', "%%"));
     let mut list = vec!["-F".to_owned(), "/dev/null".to_owned(), "-T".to_owned()];
     let mut option = |text: String| list.extend(["-o".to_owned(), text]);
@@ -76,6 +73,16 @@ fn arguments(way: &Way, keys: &Keys) -> Option<Vec<String>> {
     if let Some(identity) = &keys.identity {
         option(format!("IdentityFile={}", file(identity)));
     }
+    list
+}
+
+/// The argument list: options first, then `--`, the host and one remote command with a quoted path.
+fn arguments(way: &Way, keys: &Keys) -> Option<Vec<String>> {
+    let Way::Ssh { user, host, port, path } = way else {
+        return None;
+    };
+    let mut list = fixed(keys);
+    let mut option = |text: String| list.extend(["-o".to_owned(), text]);
     if let Some(port) = port {
         option(format!("Port={port}"));
     }
@@ -160,7 +167,7 @@ impl Complaint {
 }
 
 /// What a complaint of OpenSSH or of `git-upload-pack` means.
-fn judge(text: &str, way: &Way, keys: &Keys) -> Option<Fault> {
+pub(super) fn judge(text: &str, way: &Way, keys: &Keys) -> Option<Fault> {
     let line = short(text);
     if text.contains("REMOTE HOST IDENTIFICATION HAS CHANGED") {
         let sent = text.split_whitespace().find(|word| word.starts_with("SHA256:")).unwrap_or("an unknown fingerprint");

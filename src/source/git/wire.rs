@@ -14,27 +14,16 @@ use super::Token;
 use super::abort::Abort;
 use super::fault::{Fault, hold};
 use super::place::shown;
+use crate::source::http::Roots;
 
 /// How long a server may send nothing: Git servers send keep-alive packets every 5 s while they pack.
 const SILENCE: Duration = Duration::from_secs(60);
-/// How long opening a connection may take.
-const CONNECT: Duration = Duration::from_secs(15);
 /// Answers up to this size are taken whole, so that their connection is free again before the next look.
 pub(super) const SMALL_BYTES: u64 = 4 << 20;
 
 /// Makes the client that all HTTP remotes of one kind share; loopback never goes through a proxy.
-pub(super) fn client(is_loopback: bool) -> Result<Client, String> {
-    if rustls::crypto::CryptoProvider::get_default().is_none() {
-        return Err("no TLS provider is installed in this process".to_owned());
-    }
-    let builder = Client::builder()
-        .connect_timeout(CONNECT)
-        .redirect(reqwest::redirect::Policy::none())
-        .pool_idle_timeout(Duration::from_secs(300))
-        .tcp_keepalive(Duration::from_secs(30))
-        .user_agent(concat!("git/trueup-", env!("CARGO_PKG_VERSION")));
-    let builder = if is_loopback { builder.no_proxy() } else { builder };
-    builder.build().map_err(|error| format!("{error:?}"))
+pub(super) fn client(is_loopback: bool, roots: &Roots) -> Result<Client, String> {
+    crate::source::http::client(is_loopback, roots, concat!("git/trueup-", env!("CARGO_PKG_VERSION")))
 }
 
 /// What an operation and the connection it runs over tell each other.

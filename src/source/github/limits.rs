@@ -75,6 +75,17 @@ impl Limits {
         self.by_credential.retain(|key, _| key == credential);
     }
 
+    /// Forgets a credential that was replaced.
+    pub(super) fn forget(&mut self, credential: &Digest) {
+        self.by_credential.remove(credential);
+    }
+
+    /// Says whether a call that may use the reserve can be sent: only a wait holds it up.
+    pub(super) fn admit_revert(&self, credential: &Digest, now: Timestamp) -> Result<(), ChecksError> {
+        let until = self.by_credential.get(credential).and_then(|known| known.wait_until).filter(|until| *until > now);
+        until.map_or(Ok(()), |until| Err(wait(format!("GitHub asked for no calls before {until}"), until)))
+    }
+
     /// Says whether a call may be sent at all.
     pub(super) fn admit(&self, credential: &Digest, now: Timestamp) -> Result<(), ChecksError> {
         let Some(known) = self.by_credential.get(credential) else {
@@ -107,7 +118,7 @@ impl Limits {
 }
 
 /// Until when an answer asks for silence.
-fn wait_until(answer: &Answer, now: Timestamp) -> Option<Timestamp> {
+pub(super) fn wait_until(answer: &Answer, now: Timestamp) -> Option<Timestamp> {
     if answer.status != StatusCode::FORBIDDEN && answer.status != StatusCode::TOO_MANY_REQUESTS {
         return None;
     }

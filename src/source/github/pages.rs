@@ -65,6 +65,11 @@ impl Pages {
         }
     }
 
+    pub(super) fn forget(&mut self, credential: &Digest) {
+        self.kept.retain(|(key, _), _| key != credential);
+        self.order.retain(|(key, _)| key != credential);
+    }
+
     pub(super) fn keep_only(&mut self, credential: &Digest) {
         self.kept.retain(|(key, _), _| key == credential);
         self.order.retain(|(key, _)| key == credential);

@@ -2,6 +2,7 @@
 //!
 //! Each check uses targets of its own, so that one store can serve all of them, in any order.
 
+pub(crate) mod deliveries;
 pub(crate) mod releases;
 
 use jiff::Timestamp;

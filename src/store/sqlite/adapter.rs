@@ -3,12 +3,14 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use super::{SqliteStore, controls, facts, releases};
-use crate::model::{ReleaseNumber, Sha, TargetName};
+use super::looks::Put;
+use super::{SqliteStore, controls, facts, releases, told};
+use crate::model::{BranchName, ReleaseNumber, Sha, TargetName};
 use crate::release::Phase;
+use crate::store::deliveries::Deliveries;
 use crate::store::record::{
     Approval, AuditEvent, CiRecord, Condition, DriftFinding, JournalEntry, ManifestRecord, NewRelease, ObservedRef,
-    Pause, Pin, PlanRecord, QuarantineEntry, ReleaseRecord,
+    Pause, Pin, PlanRecord, QuarantineEntry, ReleaseRecord, ReportRecord, RevertRecord,
 };
 use crate::store::{Store, StoreError};
 
@@ -19,11 +21,28 @@ impl Store for SqliteStore {
     }
 
     async fn observed_ref(&self, target: &TargetName) -> Result<Option<ObservedRef>, StoreError> {
-        controls::observed_ref(&self.readers, target).await
+        if let Some(known) = self.looks.of(target) {
+            return Ok(Some(known));
+        }
+        let found = controls::observed_ref(&self.readers, target).await?;
+        if let (Some(found), Some(_)) = (&found, &self.writer) {
+            self.looks.read(target, found);
+        }
+        Ok(found)
     }
 
     async fn put_observed_ref(&self, target: &TargetName, seen: &ObservedRef) -> Result<(), StoreError> {
-        self.durably(|db| controls::put_observed_ref(db, target, seen)).await
+        match self.looks.put(target, seen) {
+            Put::Kept => return Ok(()),
+            Put::Due(looks) => return self.write_looks(&looks).await,
+            Put::Changed => self.looks.forget(target),
+        }
+        self.durably(|db| controls::put_observed_ref(db, target, seen)).await?;
+        // What is read back is what was stored: times without what the engine cuts off.
+        if let Some(stored) = controls::observed_ref(&self.readers, target).await? {
+            self.looks.stored(target, &stored);
+        }
+        Ok(())
     }
 
     async fn pause(&self, target: &TargetName) -> Result<Option<Pause>, StoreError> {
@@ -170,6 +189,26 @@ impl Store for SqliteStore {
         self.durably(|db| facts::put_drift(db, target, finding)).await
     }
 
+    async fn revert(&self, repo: &str, branch: &BranchName, bad: &Sha) -> Result<Option<RevertRecord>, StoreError> {
+        told::revert(&self.readers, (repo, branch), bad).await
+    }
+
+    async fn put_revert(&self, revert: &RevertRecord) -> Result<(), StoreError> {
+        self.durably(|db| told::put_revert(db, revert)).await
+    }
+
+    async fn revert_to(&self, repo: &str, branch: &BranchName, good: &Sha) -> Result<Option<RevertRecord>, StoreError> {
+        told::revert_to(&self.readers, (repo, branch), good).await
+    }
+
+    async fn report(&self, repo: &str, sha: &Sha, context: &str) -> Result<Option<ReportRecord>, StoreError> {
+        told::report(&self.readers, (repo, sha), context).await
+    }
+
+    async fn put_report(&self, report: &ReportRecord) -> Result<(), StoreError> {
+        self.durably(|db| told::put_report(db, report)).await
+    }
+
     async fn audit(&self, event: &AuditEvent) -> Result<(), StoreError> {
         self.durably(|db| facts::audit(db, event)).await
     }
@@ -184,5 +223,9 @@ impl Store for SqliteStore {
 
     async fn known_targets(&self) -> Result<Vec<(TargetName, bool)>, StoreError> {
         facts::known_targets(&self.readers).await
+    }
+
+    fn deliveries(&self) -> Option<&dyn Deliveries> {
+        Some(self)
     }
 }

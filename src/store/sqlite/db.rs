@@ -125,6 +125,10 @@ impl<'r> Fields<'r> {
         T::try_from(found).map_err(|_| self.corrupt(column, &format!("{found} is out of range")))
     }
 
+    pub(super) fn maybe_integer(&self, column: &str) -> Result<Option<i64>, StoreError> {
+        self.get(column)
+    }
+
     pub(super) fn number(&self, column: &str) -> Result<ReleaseNumber, StoreError> {
         Ok(ReleaseNumber(self.count(column)?))
     }

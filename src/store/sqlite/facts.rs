@@ -86,16 +86,23 @@ pub(super) async fn put_condition(db: &Db, target: &TargetName, condition: &Cond
     // Both statements run on the one writing connection: nobody writes in between.
     let mut connection = db.pool.acquire().await.map_err(fail)?;
     let same = query(
-        "SELECT 1 FROM conditions
+        "SELECT message = ?5 AS is_equal FROM conditions
          WHERE target = ?1 AND kind = ?2 AND is_true = ?3 AND reason = ?4",
     )
     .bind(target.to_string())
     .bind(&condition.kind)
     .bind(i64::from(condition.is_true))
     .bind(&condition.reason)
+    .bind(&condition.message)
     .fetch_all(&mut *connection)
     .await
     .map_err(fail)?;
+    // Most passes find what is already noted: nothing is written, so nothing is flushed.
+    if let Some(row) = same.first()
+        && Fields::of(row, "condition").flag("is_equal")?
+    {
+        return Ok(false);
+    }
     query(
         "INSERT INTO conditions (target, kind, is_true, reason, message, since)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)
@@ -200,9 +207,13 @@ pub(super) async fn audit_events(
 }
 
 pub(super) async fn put_known_target(db: &Db, target: &TargetName, is_orphaned: bool) -> Result<(), StoreError> {
-    let statement = query("INSERT OR REPLACE INTO known_targets (target, is_orphaned) VALUES (?1, ?2)")
-        .bind(target.to_string())
-        .bind(i64::from(is_orphaned));
+    let statement = query(
+        "INSERT INTO known_targets (target, is_orphaned) VALUES (?1, ?2)
+         ON CONFLICT (target) DO UPDATE SET is_orphaned = excluded.is_orphaned
+             WHERE is_orphaned <> excluded.is_orphaned",
+    )
+    .bind(target.to_string())
+    .bind(i64::from(is_orphaned));
     db.run("remember a target", statement).await?;
     Ok(())
 }

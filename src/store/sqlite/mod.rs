@@ -9,20 +9,28 @@
 mod adapter;
 mod controls;
 mod db;
+mod deliveries;
 mod facts;
 mod files;
+mod looks;
 mod open;
 mod releases;
+mod told;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
+
+use jiff::Timestamp;
 
 use db::Db;
 use files::Files;
 
 pub use files::RESERVE_BYTES;
+pub use looks::LOOK_HELD;
 
 use super::StoreError;
+use crate::model::TargetName;
 
 /// The store in a state directory.
 #[derive(Debug)]
@@ -30,6 +38,7 @@ pub struct SqliteStore {
     readers: Db,
     writer: Option<Db>,
     files: Files,
+    looks: looks::Looks,
     /// Held as long as the store is; closing it gives the state directory back.
     _lock: Option<File>,
 }
@@ -55,7 +64,7 @@ impl SqliteStore {
             }
             Ok(()) | Err(_) => {}
         }
-        Ok(Self { readers, writer: Some(writer), files, _lock: Some(lock) })
+        Ok(Self { readers, writer: Some(writer), files, looks: looks::Looks::default(), _lock: Some(lock) })
     }
 
     /// Opens the store in `state_dir` for reading: without the lock, without changing a file.
@@ -65,12 +74,18 @@ impl SqliteStore {
     /// this version never ran; otherwise as [`SqliteStore::open`].
     pub async fn open_read_only(state_dir: &Path) -> Result<Self, StoreError> {
         let files = Files::new(state_dir);
-        Ok(Self { readers: open::for_reading(&files).await?, writer: None, files, _lock: None })
+        let readers = open::for_reading(&files).await?;
+        Ok(Self { readers, writer: None, files, looks: looks::Looks::default(), _lock: None })
     }
 
-    /// Waits for what is running, moves the log into the database file, and gives the state
-    /// directory back. Without it, the next start does the same.
+    /// Waits for what is running, writes the times of looks that still wait, moves the log into the
+    /// database file, and gives the state directory back. Without it, the next start does the same, and
+    /// times of looks may be [`LOOK_HELD`] older.
     pub async fn close(self) {
+        let looks = self.looks.waiting();
+        if let Err(error) = self.write_looks(&looks).await {
+            tracing::warn!(%error, "the times of the last looks are lost");
+        }
         self.readers.pool.close().await;
         if let Some(writer) = &self.writer {
             writer.pool.close().await;
@@ -103,6 +118,15 @@ impl SqliteStore {
 
     fn writer(&self) -> Result<&Db, StoreError> {
         self.writer.as_ref().ok_or_else(|| StoreError::ReadOnly { path: self.readers.path.clone() })
+    }
+
+    async fn write_looks(&self, looks: &BTreeMap<TargetName, Timestamp>) -> Result<(), StoreError> {
+        if looks.is_empty() {
+            return Ok(());
+        }
+        self.durably(|db| looks::write(db, looks)).await?;
+        self.looks.written(looks);
+        Ok(())
     }
 
     /// Writes; when the disk is full, frees the reserve and writes again, once (ruling 26).

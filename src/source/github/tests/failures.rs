@@ -142,7 +142,7 @@ fn a_wait_without_a_number_is_a_minute_and_none_is_in_the_past() {
         for (name, value) in headers {
             map.insert(*name, value.parse().unwrap());
         }
-        super::super::Answer {
+        super::super::pages::Answer {
             status: hyper::StatusCode::from_u16(status).unwrap(),
             headers: map,
             body: bytes::Bytes::new(),

@@ -1,6 +1,7 @@
 //! The embedded engine: the contract of every store, and what is its own.
 
 mod crash;
+mod looks;
 mod opening;
 mod room;
 mod round_trip;
@@ -8,7 +9,7 @@ mod round_trip;
 use std::path::Path;
 
 use super::SqliteStore;
-use crate::store::contract::{self, releases};
+use crate::store::contract::{self, deliveries, releases};
 use crate::store::{Store as _, StoreError};
 
 pub(super) fn directory() -> tempfile::TempDir {
@@ -67,6 +68,9 @@ contract! {
     releases::every_phase_is_unfinished_exactly_until_it_has_an_outcome,
     releases::a_journal_keeps_its_order_and_needs_its_release,
     releases::what_names_no_release_changes_nothing_and_says_so,
+    deliveries::a_delivery_is_new_once_for_each_hook_and_comes_back_as_it_was_put,
+    deliveries::old_deliveries_are_forgotten_first,
+    deliveries::the_names_of_a_repository_are_kept,
 }
 
 #[tokio::test]

@@ -9,23 +9,9 @@ use serde_json::Value;
 use super::{Firewall, FirewallError};
 
 /// Creating the table first makes the deletion valid when there is none; the whole text is one
-/// transaction, so there is no moment without rules.
-pub(super) const TEXT: &str = r#"table inet trueup
-delete table inet trueup
-table inet trueup {
-	chain forward {
-		type filter hook forward priority -10; policy accept;
-		iifname "tu-*" ct state established,related accept
-		iifname "tu-*" counter drop
-		oifname "tu-*" ct state new counter drop
-	}
-	chain input {
-		type filter hook input priority -10; policy accept;
-		iifname "tu-*" ct state established,related accept
-		iifname "tu-*" counter drop
-	}
-}
-"#;
+/// transaction, so there is no moment without rules. The file is also what a unit feeds to `nft` at a boot, before
+/// the engine starts any container.
+pub(super) const TEXT: &str = include_str!("../../../../deploy/systemd/trueup.nft");
 
 /// A chain and its rules, in the words of [`rule_text`].
 type Chain = (&'static str, &'static [&'static str]);
