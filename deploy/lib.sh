@@ -161,6 +161,13 @@ ensure_engine() {
     done
 }
 
+# ensure_cluster_api: has a real Kubernetes API server answer, for the tests that ask one about our objects.
+# Building it takes about nine minutes once a machine; after that, starting it takes seconds.
+ensure_cluster_api() {
+    as_root "$repository/deploy/cluster" api ||
+        die "no Kubernetes API server can be started" "look at /run/trueup-cluster/*.log, then run 'deploy/cluster api'"
+}
+
 # Where cargo builds: outside of the checkout, kept between runs. Cargo takes a file for unchanged
 # when it is older than what was built from it, even if that was built from another folder; so what
 # was built of the crate itself goes when the folder is another one, and always in CI.

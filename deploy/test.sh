@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs all tests, with the real parts that they need: Docker Engine, Caddy, git, an SSH server, nftables.
+# Runs all tests, with the real parts that they need: Docker Engine, Caddy, git, an SSH server, nftables,
+# a Kubernetes API server (built once a machine, which takes about nine minutes).
 # Installs what is missing, says what it does, and may be run twice. Arguments go to `cargo test`.
 #
 # Environment: CARGO_TARGET_DIR (default ~/.cache/trueup/target), RUST_TEST_THREADS (default: the
@@ -12,6 +13,7 @@ cd "$repository"
 ensure_packages test
 ensure_rust
 ensure_engine
+ensure_cluster_api
 use_build_cache
 
 # A snapshot that differs is a failure, not a new file in the checkout.

@@ -11,6 +11,7 @@ mod manifest;
 mod paint;
 mod read;
 mod remote;
+mod render;
 mod rollback;
 mod serve;
 mod shell;
@@ -43,6 +44,7 @@ enum Command {
     Check(check::CheckArgs),
     Calendar(calendar::CalendarArgs),
     Diff(diff::DiffArgs),
+    Render(render::RenderArgs),
     Serve(serve::ServeArgs),
     Plan(act::PlanArgs),
     Sync(act::SyncArgs),
@@ -81,6 +83,7 @@ pub fn run<I: IntoIterator<Item = OsString>>(arguments: I) -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Calendar(args) => calendar::run(&args),
         Command::Diff(args) => diff::run(&args),
+        Command::Render(args) => render::run(&args),
         Command::Completions(args) => shell::completions(&args),
         Command::Serve(args) => serve::run(&global, &args),
         other @ (Command::Plan(_)
@@ -131,8 +134,11 @@ async fn answer(global: &Global, command: Command) -> Result<ExitCode, RemoteErr
         Command::Pause(args) => act::note(global, &args, "pause").await,
         Command::Resume(args) => act::note(global, &args, "resume").await,
         Command::Retry(args) => act::note(global, &args, "retry").await,
-        Command::Check(_) | Command::Calendar(_) | Command::Diff(_) | Command::Serve(_) | Command::Completions(_) => {
-            Ok(ExitCode::from(2))
-        }
+        Command::Check(_)
+        | Command::Calendar(_)
+        | Command::Diff(_)
+        | Command::Render(_)
+        | Command::Serve(_)
+        | Command::Completions(_) => Ok(ExitCode::from(2)),
     }
 }

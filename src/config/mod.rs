@@ -5,5 +5,6 @@
 //!
 //! Source: app.toml contract, 'Host side: registry'; `DESIGN` section 4 for the own keys.
 
+pub mod cluster;
 pub mod host;
 pub mod registry;

@@ -3,6 +3,7 @@
 //! Nothing here does I/O, knows the time, or imports anything of ours.
 
 pub mod ci;
+pub mod cluster;
 pub mod desired;
 pub mod document;
 pub mod fault;

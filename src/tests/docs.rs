@@ -1,6 +1,6 @@
 //! Every example of the format documents is a good file.
 
-use crate::config::{host, registry};
+use crate::config::{cluster, host, registry};
 use crate::manifest::apptoml;
 
 /// The fenced TOML blocks of a document.
@@ -18,6 +18,13 @@ fn the_examples_of_app_toml_are_accepted() {
     for example in examples {
         apptoml::parse(example.as_bytes(), "app.toml", None).unwrap();
     }
+}
+
+#[test]
+fn the_example_of_cluster_settings_is_accepted() {
+    let examples = examples("cluster-objects.md");
+    assert_eq!(examples.len(), 1);
+    cluster::parse(examples[0].as_bytes(), "settings.toml").unwrap();
 }
 
 #[test]

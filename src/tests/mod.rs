@@ -2,6 +2,8 @@
 
 pub(crate) mod app;
 mod architecture;
+mod cluster;
+pub(crate) mod corpus;
 mod docs;
 pub(crate) mod edits;
 pub(crate) mod git_http;

@@ -17,10 +17,14 @@ mod tests;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 
+use crate::model::cluster::{DnsPeer, Grants, IngressDialect, Limits};
 use crate::model::outcome::Outcome;
 use crate::model::{Digest, ProjectName};
 
 pub use read::parse;
+
+pub(super) use named::cluster;
+pub(super) use read::TOP_LEVEL;
 
 /// A validated `huta.toml`. [`HostConfig::default`] is a file with nothing but its schema.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -335,22 +339,11 @@ pub struct Cluster {
     /// `ingress_dialect` (ruling 50).
     pub ingress_dialect: IngressDialect,
     /// `dns_peers` (ruling 50).
-    pub dns_peers: Vec<String>,
-    /// What applications may be allowed, read by the cluster's part.
-    pub grants: Vec<String>,
-    /// Bounds of applications, read by the cluster's part.
-    pub limits: BTreeMap<String, String>,
-}
-
-/// `ingress_dialect`: whose annotations are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IngressDialect {
-    /// The HAProxy ingress controller.
-    Haproxy,
-    /// ingress-nginx.
-    Nginx,
-    /// Traefik.
-    Traefik,
+    pub dns_peers: Vec<DnsPeer>,
+    /// What applications may use.
+    pub grants: Grants,
+    /// Bounds of each application.
+    pub limits: Limits,
 }
 
 /// `[notify.<name>]`: where outcomes are told.

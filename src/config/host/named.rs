@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use super::read::TOP_LEVEL;
 use super::sections::{optional, path};
-use super::{Cluster, IngressDialect, Notify, Role, Token, Upstream};
+use super::{Cluster, Notify, Role, Token, Upstream};
+use crate::config::cluster as parts;
+use crate::model::cluster::{Grants, IngressDialect, Limits};
 use crate::model::document::{Refusal, Table, Value, form, net};
 use crate::model::outcome::Outcome;
 use crate::model::{Digest, ProjectName};
@@ -124,10 +126,6 @@ fn one_word(text: &str) -> Result<String, Refusal> {
     }
 }
 
-fn words(value: &Value<'_>) -> Option<Vec<String>> {
-    value.each(|item| item.read(one_word))
-}
-
 fn word_table(value: &Value<'_>) -> Option<BTreeMap<String, String>> {
     let table = value.table()?;
     let read = |(key, value): (&str, Value<'_>)| Some((key.to_owned(), value.read(one_word)?));
@@ -135,7 +133,7 @@ fn word_table(value: &Value<'_>) -> Option<BTreeMap<String, String>> {
     pairs.into_iter().collect()
 }
 
-pub(super) fn cluster(table: &Table<'_>) -> Option<Cluster> {
+pub(in crate::config) fn cluster(table: &Table<'_>) -> Option<Cluster> {
     table.only(
         &[
             "kubeconfig",
@@ -171,9 +169,9 @@ pub(super) fn cluster(table: &Table<'_>) -> Option<Cluster> {
             "each ingress controller has annotations of its own",
         )
     });
-    let dns_peers = optional(table, "dns_peers", Vec::new(), words);
-    let grants = optional(table, "grants", Vec::new(), words);
-    let limits = optional(table, "limits", BTreeMap::new(), word_table);
+    let dns_peers = optional(table, "dns_peers", Vec::new(), |value| value.each(parts::dns_peer));
+    let grants = optional(table, "grants", Grants::default(), |value| parts::grants(&value.table()?));
+    let limits = optional(table, "limits", Limits::default(), |value| parts::limits(&value.table()?));
     Some(Cluster {
         kubeconfig: kubeconfig?,
         context: context?,

@@ -5,7 +5,7 @@ use crate::model::Problems;
 use crate::model::document::{self, FileName, Table};
 
 /// The sections, which are the only keys of the top level besides `schema`.
-pub(super) const TOP_LEVEL: [&str; 17] = [
+pub(in crate::config) const TOP_LEVEL: [&str; 17] = [
     "schema",
     "platform",
     "server",

@@ -15,6 +15,7 @@
 mod caddy;
 mod daemon;
 mod fleet;
+mod hakopod;
 mod idle;
 mod load;
 mod look;
@@ -47,6 +48,7 @@ type Row = (&'static str, fn() -> Vec<Figure>);
 
 const ROWS: &[Row] = &[
     ("manifest", manifest::run),
+    ("hakopod", hakopod::run),
     ("look", look::run),
     ("idle", idle::run),
     ("memory", memory::run),
