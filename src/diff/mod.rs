@@ -2,5 +2,7 @@
 
 pub mod drift;
 pub mod render;
+#[cfg(test)]
+mod tests;
 
 pub use render::{Document, unified};

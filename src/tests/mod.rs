@@ -5,3 +5,5 @@ mod architecture;
 pub(crate) mod git_http;
 pub(crate) mod git_repo;
 pub(crate) mod github;
+mod scenario;
+pub(crate) mod world;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ReleaseView, TargetStatus, status};
+use super::{HeldView, ReleaseView, TargetStatus, status};
 use crate::model::{Fault, Reason, ReasonCode, Sha, TargetName};
 use crate::release::Phase;
 use crate::store::record::{AuditEvent, CiRecord, QuarantineEntry, ReleaseRecord};
@@ -51,7 +51,10 @@ pub async fn why(store: &dyn Store, target: &TargetName, asked: Option<&str>) ->
         Some(prefix) => find_sha(prefix, &status, &all, &events),
         None => status.wanted.clone(),
     };
-    let Some(sha) = sha else { return Ok(unknown(target, asked)) };
+    let Some(sha) = sha else {
+        let held = status.held.as_ref().filter(|_| asked.is_none());
+        return Ok(held.map_or_else(|| unknown(target, asked), |held| held_back(target, held)));
+    };
     let of_sha: Vec<&ReleaseRecord> = all.iter().filter(|record| record.new.revision == sha).collect();
     let quarantine = store.quarantine(target, &sha).await?;
     let ci = store.ci(target, &sha).await?;
@@ -75,6 +78,17 @@ fn find_sha(prefix: &str, status: &TargetStatus, all: &[ReleaseRecord], events: 
     let known = status.tip.iter().chain(status.wanted.iter()).chain(releases);
     let audited = events.iter().filter_map(|event| event.sha.as_ref());
     (prefix.len() >= 7).then(|| known.chain(audited).find(|sha| sha.as_str().starts_with(prefix)).cloned()).flatten()
+}
+
+/// No revision is wanted, and there is a reason: the branch is gone, or was never read.
+fn held_back(target: &TargetName, held: &HeldView) -> Why {
+    let reason = code(&held.reason);
+    Why {
+        answer: format!("{target} is held since {}: {}: {}", held.since, held.reason, held.message),
+        reason,
+        advice: reason.map(|reason| advice(reason, target)).unwrap_or_default(),
+        ..unknown(target, None)
+    }
 }
 
 fn unknown(target: &TargetName, asked: Option<&str>) -> Why {
