@@ -3,5 +3,7 @@
 pub mod drift;
 pub mod manifest;
 pub mod render;
+#[cfg(test)]
+mod tests;
 
 pub use render::{Document, unified};

@@ -5,6 +5,8 @@
 pub mod replace;
 pub mod step;
 pub mod support;
+#[cfg(test)]
+mod tests;
 mod text;
 
 use serde::{Deserialize, Serialize};

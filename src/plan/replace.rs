@@ -1,7 +1,7 @@
 //! Replacement of one revision by another on a host target: two slots, or, where data may not be
 //! shared, one after the other.
 
-use crate::model::desired::{DesiredState, Documents};
+use crate::model::desired::{DesiredState, Documents, Vhost};
 use crate::model::live::{LiveEdge, LiveState, SlotState};
 use crate::model::{Reason, ReasonCode, ReleaseNumber, Slot};
 
@@ -99,7 +99,8 @@ pub fn plan_for(
     let old = observed.edge.serving;
     let slot = candidate_slot(old, serving);
     refuse_foreign(slot, observed.live, documents)?;
-    let moves = Moves { desired, documents, live: observed.live, serving, old, slot };
+    let before = serving.filter(|serving| Some(serving.slot) == old);
+    let moves = Moves { desired, documents, observed, serving, before, old, slot };
     let exclusive = moves.is_exclusive();
     Ok(Plan {
         revision: desired.revision.clone(),
@@ -142,8 +143,10 @@ fn refuse_foreign(slot: Slot, live: &LiveState, documents: &Documents) -> Result
 struct Moves<'a> {
     desired: &'a DesiredState,
     documents: &'a Documents,
-    live: &'a LiveState,
+    observed: Observed<'a>,
     serving: Option<&'a Serving>,
+    /// The recorded release, if it is the one that the marker names: only then is it known what serves.
+    before: Option<&'a Serving>,
     old: Option<Slot>,
     slot: Slot,
 }
@@ -152,10 +155,11 @@ impl Moves<'_> {
     /// Overlap on data needs the old manifest, the new manifest and the registry all to allow it (ruling 38).
     fn is_exclusive(&self) -> bool {
         let Some(new) = &self.desired.data else { return false };
-        let old = self.serving.and_then(|serving| serving.desired.data.as_ref());
-        let is_shared = self.desired.policy.data.as_ref().is_some_and(|data| data.concurrent)
-            && new.concurrent_safe
-            && old.is_none_or(|old| old.concurrent_safe);
+        // What serves without a record may use the data too, and nothing says that it can share it.
+        let old_shares =
+            self.before.is_some_and(|before| before.desired.data.as_ref().is_none_or(|old| old.concurrent_safe));
+        let is_allowed = self.desired.policy.data.as_ref().is_some_and(|data| data.concurrent);
+        let is_shared = is_allowed && new.concurrent_safe && old_shares;
         self.old.is_some() && !is_shared
     }
 
@@ -182,7 +186,7 @@ impl Moves<'_> {
             Step::EnsureVhost { vhost: documents.vhost.clone() },
             Step::PrepareImage { image: Box::new(self.desired.image.clone()) },
         ];
-        if self.live.slot(self.slot).ours().is_some() {
+        if self.observed.live.slot(self.slot).ours().is_some() {
             steps.push(Step::RemoveSlot { slot: self.slot, grace_seconds: STOP_GRACE_SECONDS });
         }
         if let (true, Some(old)) = (exclusive, self.old) {
@@ -230,9 +234,11 @@ impl Moves<'_> {
         steps
     }
 
-    /// The slot that serves now, if a container of ours is in it.
+    /// The slot that the candidate replaces, if a container of ours is in it: the one that serves, or,
+    /// where the marker names none, the one that was left running beside it.
     fn old_container(&self) -> Option<Slot> {
-        self.old.filter(|old| self.live.slot(*old).ours().is_some())
+        let old = self.old.unwrap_or(self.slot.other());
+        self.observed.live.slot(old).ours().map(|_| old)
     }
 
     fn retire(&self, exclusive: bool) -> Vec<Step> {
@@ -275,14 +281,22 @@ impl Moves<'_> {
         if exclusive {
             steps.extend(self.resume_old());
         }
+        steps.extend(self.restore_vhost());
         steps
+    }
+
+    /// What serves keeps its hosts: a vhost that changes for the candidate goes back with it.
+    fn restore_vhost(&self) -> Option<Step> {
+        let text = self.observed.edge.vhost.as_ref().filter(|text| **text != self.documents.vhost.text)?;
+        let hosts = self.before?.desired.policy.hosts.clone();
+        Some(Step::EnsureVhost { vhost: Vhost { file: self.documents.vhost.file.clone(), hosts, text: text.clone() } })
     }
 
     /// Starts the stopped old slot and waits until it is healthy again.
     fn resume_old(&self) -> Vec<Step> {
         let Some(old) = self.old else { return Vec::new() };
         let mut steps = vec![Step::ResumeSlot { slot: old }];
-        if let (Some(serving), Some(container)) = (self.serving, self.live.slot(old).ours()) {
+        if let (Some(serving), Some(container)) = (self.before, self.observed.live.slot(old).ours()) {
             steps.push(Step::AwaitHealth {
                 slot: old,
                 port: container.spec.host_port,
@@ -303,7 +317,8 @@ impl Moves<'_> {
         match self.old {
             Some(old) => {
                 steps.push(Step::Route { slot: old });
-                if let Some(serving) = self.serving {
+                steps.extend(self.restore_vhost());
+                if let Some(serving) = self.before {
                     steps.push(Step::ConfirmEdge {
                         hosts: serving.desired.policy.hosts.clone(),
                         path: serving.desired.health.clone(),
@@ -337,7 +352,7 @@ impl Moves<'_> {
             ));
             held.push("data is never reverted: what the new release wrote stays".to_owned());
         }
-        if let Some(old) = self.old_container() {
+        if let (false, Some(old)) = (exclusive, self.old_container()) {
             held.push(format!(
                 "slot {old} is stopped after {} s and kept: it can be started again",
                 self.desired.policy.drain_seconds

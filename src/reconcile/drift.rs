@@ -2,8 +2,9 @@
 
 use crate::diff::drift::{Drift, Expected, Texts, drift};
 use crate::model::TargetName;
-use crate::model::desired::{DesiredState, NetworkSpec};
+use crate::model::desired::{DesiredState, NetworkSpec, Vhost};
 use crate::model::policy::DriftPolicy;
+use crate::plan::{Plan, Step};
 use crate::render;
 use crate::store::record::{Condition, DriftFinding, ReleaseRecord};
 
@@ -31,7 +32,8 @@ pub async fn look(ports: &Ports, target: &TargetName) -> Result<Result<Look, Ste
         return Ok(Ok(Look::Busy));
     }
     let Some(record) = ports.store.live_release(target).await? else { return Ok(Ok(Look::NothingReleased)) };
-    match compare(ports, target, &record).await {
+    let written = written_vhost(ports, &record).await?;
+    match compare(ports, target, (&record, written)).await {
         Ok(Some(found)) => {
             remember(ports, target, &record, &found).await?;
             Ok(Ok(Look::Compared(found)))
@@ -47,7 +49,22 @@ pub fn policy(ports: &Ports, target: &TargetName) -> DriftPolicy {
     ports.catalog.borrow().find(target).map_or(DriftPolicy::Report, |(_, policy)| policy.drift)
 }
 
-async fn compare(ports: &Ports, target: &TargetName, record: &ReleaseRecord) -> Result<Option<Drift>, StepError> {
+/// The vhost as the release wrote it: one slot's port in it may be older than the registry (ruling 35).
+async fn written_vhost(ports: &Ports, record: &ReleaseRecord) -> Result<Option<Vhost>, Halt> {
+    let Some(id) = &record.new.plan_id else { return Ok(None) };
+    let Some(stored) = ports.store.plan(id).await? else { return Ok(None) };
+    let Ok(plan) = serde_json::from_value::<Plan>(stored.plan) else { return Ok(None) };
+    Ok(plan
+        .converge
+        .into_iter()
+        .find_map(|step| if let Step::EnsureVhost { vhost } = step { Some(vhost) } else { None }))
+}
+
+async fn compare(
+    ports: &Ports,
+    target: &TargetName,
+    (record, written): (&ReleaseRecord, Option<Vhost>),
+) -> Result<Option<Drift>, StepError> {
     let desired = record.new.desired.clone().map(serde_json::from_value::<DesiredState>);
     let (Some(Ok(desired)), Some(slot)) = (desired, record.new.slot) else { return Ok(None) };
     let live = ports.target.observe(target).await?;
@@ -59,7 +76,7 @@ async fn compare(ports: &Ports, target: &TargetName, record: &ReleaseRecord) -> 
         // The port of the live slot is what it was started with (ruling 35).
         container.host_port = real.spec.host_port;
     }
-    let expected = Expected { slot, container, network: documents.network, vhost: documents.vhost };
+    let expected = Expected { slot, container, network: documents.network, vhost: written.unwrap_or(documents.vhost) };
     let texts = Texts { container: render::container::text, network: network_text };
     Ok(Some(drift(&expected, &live, &edge, texts)))
 }

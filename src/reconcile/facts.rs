@@ -38,7 +38,12 @@ impl Pass<'_> {
                 };
             }
         };
+        let before = seen.as_ref().and_then(|seen| seen.tip.clone());
         let moved = self.accept(subject, &tip, (seen, now)).await?;
+        if moved.tip != before && !self.is_preview {
+            // Also one that is overtaken before anything came of it can be asked about (promise P11).
+            self.audit("branch-moved", &format!("`{branch}` is at {}", tip.short()), (Some(&tip), None)).await?;
+        }
         self.ports.store.put_observed_ref(self.target, &moved).await?;
         self.note(("SourceReady", true), "Seen", &format!("`{branch}` is at {}", tip.short())).await?;
         if let Some(at) = moved.suspect.map(|(_, at)| at) {

@@ -7,13 +7,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::model::desired::DesiredState;
-use crate::model::{Class, Fault, ImageId, Reason, ReasonCode, TargetName};
+use crate::model::{Class, Fault, ImageId, Reason, TargetName};
 use crate::plan::{Plan, Step};
 use crate::release::{Event, Phase};
 use crate::store::record::{AuditEvent, JournalEntry, QuarantineEntry, ReleaseRecord, Section, StepState};
 use crate::verify::{Healthy, Verified};
 
-use super::ports::{Halt, Interrupt, Interrupts, Ports, StepError};
+use super::ports::{Halt, Interrupts, Ports, StepError};
 use super::progress::Progress;
 
 /// How long a step before the public proof is tried again when what it needs is away: an engine's or
@@ -22,6 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long a step of an undo or of a retirement is tried again: giving up means that a person must look.
 const UNDO_PATIENCE: Duration = Duration::from_secs(180);
+
+/// What the journal keeps of the look in public before the switch (ruling 36).
+pub(super) const WAS_DARK: &str = "before the switch the old release could not be seen in public";
 
 /// The wait between two tries of one step.
 const RETRY_EVERY: Duration = Duration::from_millis(500);
@@ -38,6 +41,8 @@ pub struct Run {
     pub(super) was_public_good: Option<bool>,
     pub(super) unproven: Option<Reason>,
     pub(super) interrupts: Interrupts,
+    /// When the drain of an undo began: a second try waits for what is left of it.
+    pub(super) draining_since: Option<Timestamp>,
     done: BTreeSet<(Section, u32)>,
 }
 
@@ -67,6 +72,11 @@ impl Run {
             .filter(|entry| entry.state == StepState::Done && !is_heard(entry))
             .map(|entry| (entry.section, entry.ordinal))
             .collect();
+        let was_dark = journal.iter().any(|entry| {
+            entry.section == Section::Commit
+                && entry.state == StepState::Done
+                && entry.note.as_deref() == Some(WAS_DARK)
+        });
         let image = record.image_id.as_deref().and_then(|id| id.parse().ok());
         Ok(Self {
             ports,
@@ -76,9 +86,10 @@ impl Run {
             image,
             healthy: None,
             proof: None,
-            was_public_good: None,
+            was_public_good: was_dark.then_some(false),
             unproven: None,
             interrupts,
+            draining_since: None,
             done,
         })
     }
@@ -180,7 +191,8 @@ impl Run {
         if self.is_shutdown() {
             return Err(Halt::Shutdown);
         }
-        if self.record.phase == Phase::Switching && self.is_confirmed() {
+        // The last step of the switch may be done and only its event not written, when a crash came between.
+        if self.record.phase == Phase::Switching && self.is_switched() {
             return self.advance(Event::Switched).await;
         }
         if self.record.phase == Phase::Switching
@@ -195,18 +207,18 @@ impl Run {
             self.look_in_public_before().await;
         }
         match self.one(Section::Commit, ordinal, &step).await? {
-            Ok(()) if matches!(step, Step::ConfirmEdge { .. }) && self.record.phase == Phase::Switching => {
-                self.advance(Event::Switched).await
-            }
             Ok(()) => Ok(()),
             Err(error) => self.fail(error.reason).await,
         }
     }
 
-    /// Whether the edge has shown the switch; an earlier process may have died before it moved on from there.
-    fn is_confirmed(&self) -> bool {
-        let next = self.next(Section::Commit);
-        next.is_none_or(|(_, step)| !matches!(step, Step::Route { .. } | Step::ConfirmEdge { .. }))
+    /// Whether the traffic is moved and confirmed.
+    fn is_switched(&self) -> bool {
+        let is_of_the_switch = |step: &Step| matches!(step, Step::Route { .. } | Step::ConfirmEdge { .. });
+        let commit = (0_u32..).zip(&self.plan.commit);
+        commit
+            .filter(|(_, step)| is_of_the_switch(step))
+            .all(|(ordinal, _)| self.done.contains(&(Section::Commit, ordinal)))
     }
 
     async fn undo(&mut self, section: Section) -> Result<(), Halt> {
@@ -246,7 +258,7 @@ impl Run {
         self.write(&line, StepState::Intent, None).await?;
         self.tell(Progress::Step { target: self.target().clone(), release: self.record.number, text: text.clone() });
         let began = self.now();
-        let result = self.patiently(section, step, began).await?;
+        let result = self.patiently(section, step).await?;
         match result {
             Ok(note) => {
                 self.write(&line, StepState::Done, note).await?;
@@ -271,22 +283,19 @@ impl Run {
         }
     }
 
-    async fn patiently(
-        &mut self,
-        section: Section,
-        step: &Step,
-        began: Timestamp,
-    ) -> Result<Result<Option<String>, StepError>, Halt> {
+    async fn patiently(&mut self, section: Section, step: &Step) -> Result<Result<Option<String>, StepError>, Halt> {
         let patience = match section {
             Section::Converge | Section::Commit => PATIENCE,
             Section::Retire | Section::UndoBefore | Section::UndoAfter => UNDO_PATIENCE,
         };
+        // From the first failure: a drain or a build may have taken longer than all patience before it.
+        let mut failing_since = None;
         loop {
             let error = match self.perform(section, step).await? {
                 Ok(note) => return Ok(Ok(note)),
                 Err(error) => error,
             };
-            let waited = super::millis_between(began, self.now());
+            let waited = super::millis_between(*failing_since.get_or_insert(self.now()), self.now());
             let is_over = u128::from(waited) >= patience.as_millis();
             let is_wanted = section != Section::Converge || self.superseded()?.is_none();
             if error.class != Class::Transient || is_over || !is_wanted {
@@ -373,22 +382,6 @@ impl Run {
 
     pub(super) fn tell(&self, progress: Progress) {
         self.ports.teller.tell(progress);
-    }
-
-    pub(super) fn is_shutdown(&self) -> bool {
-        *self.interrupts.borrow() == Interrupt::Shutdown
-    }
-
-    /// Whether the release should end at this safe point, before the switch.
-    pub(super) fn superseded(&self) -> Result<Option<Reason>, Halt> {
-        match &*self.interrupts.borrow() {
-            Interrupt::None => Ok(None),
-            Interrupt::Superseded(sha) => Ok(Some(Reason::new(
-                ReasonCode::Superseded,
-                format!("{} is wanted now; nothing was switched", sha.short()),
-            ))),
-            Interrupt::Shutdown => Err(Halt::Shutdown),
-        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::store::record::Section;
 
 use super::ports::{Halt, StepError};
 use super::progress::Progress;
-use super::run::Run;
+use super::run::{Run, WAS_DARK};
 
 type Done = Result<Result<Option<String>, StepError>, Halt>;
 
@@ -71,7 +71,7 @@ impl Run {
             return Err(StepError::bug("traffic was about to move without a proof"));
         };
         self.ports.edge.route(target, slot, proof).await?;
-        Ok(None)
+        Ok((self.was_public_good == Some(false)).then(|| WAS_DARK.to_owned()))
     }
 
     async fn prepare_image(&mut self, image: &ImageRequest) -> Done {
@@ -126,10 +126,13 @@ impl Run {
 
     /// Waits until the drain is over: `drain` seconds after the switch for the old slot, and after the
     /// way back for a candidate that had traffic until then (ruling 39).
-    async fn wait_for_drain(&self, section: Section, drain_seconds: u32) -> Result<(), Halt> {
+    async fn wait_for_drain(&mut self, section: Section, drain_seconds: u32) -> Result<(), Halt> {
         let since = match (section, self.record.switched_at) {
             (Section::Retire, Some(switched_at)) => switched_at,
-            _ => self.now(),
+            _ => {
+                let now = self.now();
+                *self.draining_since.get_or_insert(now)
+            }
         };
         let drain_ms = u64::from(drain_seconds) * 1000;
         let left = drain_ms.saturating_sub(super::millis_between(since, self.now()));

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
+use crate::diff::drift::Drift;
 use crate::model::policy::DriftPolicy;
 use crate::model::{Digest, Sha, TargetName};
 use crate::release::Phase;
@@ -14,6 +15,7 @@ use crate::source::{Ancestry, Look};
 
 use super::backoff;
 use super::drift;
+use super::heal::Heals;
 use super::pass::{Memory, Pass};
 use super::ports::{Halt, Interrupt, Ports};
 use super::queue::{Requeue, Wake};
@@ -25,8 +27,9 @@ const AFTER_HALT: Duration = Duration::from_secs(5);
 /// The wait between a change of the engine's and the look for drift: one `docker rm` is several events.
 const DRIFT_DEBOUNCE: Duration = Duration::from_secs(2);
 
-/// Equal findings in a row after which healing stops: it does not help (field report 44).
-const HEALS_IN_A_ROW: u32 = 3;
+/// The shortest wait between two looks at the branch while a release runs: ten thousand wakes are no
+/// more than a few looks.
+const LOOKS_APART: Duration = Duration::from_secs(1);
 
 /// A target's place on the queue.
 #[derive(Debug, Default)]
@@ -160,12 +163,6 @@ impl Workers {
     }
 }
 
-#[derive(Default)]
-struct Heals {
-    difference: String,
-    count: u32,
-}
-
 struct Worker {
     ports: Ports,
     target: TargetName,
@@ -177,27 +174,40 @@ struct Worker {
 
 impl Worker {
     async fn run(mut self) {
-        if let Err(Halt::Shutdown) = self.resume().await {
-            return;
-        }
-        let mut next_drift = Duration::ZERO;
+        let mut drift_due = self.ports.clock.now();
+        // At the start an earlier process may have left a release in the middle; later, a pass that could
+        // not write its records.
+        let mut is_left = true;
         loop {
+            if std::mem::take(&mut is_left)
+                && let Err(Halt::Shutdown) = self.resume().await
+            {
+                return;
+            }
             let (number, wake) = self.seat.begin();
             let requeue = match self.pass(number, wake).await {
                 Ok(requeue) => requeue,
                 Err(Halt::Shutdown) => return,
                 Err(halt) => {
                     tracing::error!(target = %self.target, error = %chain(&halt), "a pass could not go on");
-                    Requeue::after(AFTER_HALT.as_secs(), "a pass could not go on")
+                    if self.is_over_after_halt().await {
+                        return;
+                    }
+                    is_left = true;
+                    Requeue::after(0, "a pass could not go on")
                 }
             };
-            if wake.by_engine || next_drift.is_zero() {
-                self.look_for_drift().await;
-                next_drift = self.ports.settings.drift_every;
+            if wake.by_person {
+                self.heals = Heals::default();
             }
-            let wait = self.wait(&requeue).min(next_drift);
-            next_drift = next_drift.saturating_sub(wait);
-            if self.is_over(wait).await {
+            if wake.by_engine || wake.by_person || self.ports.clock.now() >= drift_due {
+                self.look_for_drift().await;
+                let every = jiff::SignedDuration::try_from(self.ports.settings.drift_every).unwrap_or_default();
+                let now = self.ports.clock.now();
+                drift_due = now.checked_add(every).unwrap_or(now);
+            }
+            let until_drift = Duration::from_millis(super::millis_between(self.ports.clock.now(), drift_due));
+            if self.is_over(self.wait(&requeue).min(until_drift)).await {
                 return;
             }
         }
@@ -218,19 +228,42 @@ impl Worker {
     /// Waits for the next reason to look; says whether the daemon stops instead.
     async fn is_over(&mut self, wait: Duration) -> bool {
         if self.seat.peek().is_any() {
-            return *self.shutdown.borrow();
+            return self.is_stopping();
         }
         let mut shutdown = self.shutdown.clone();
-        tokio::select! {
-            () = self.ports.clock.sleep(wait) => {}
-            () = self.seat.notify.notified() => {
-                if self.seat.peek() == Wake::ENGINE {
-                    self.ports.clock.sleep(DRIFT_DEBOUNCE).await;
-                }
+        let over = self.ports.clock.sleep(wait);
+        tokio::pin!(over);
+        loop {
+            tokio::select! {
+                () = &mut over => break,
+                () = self.seat.notify.notified() => match self.seat.peek() {
+                    // Said before the pass that has just ended, which knew of it.
+                    Wake::NONE => {}
+                    Wake::ENGINE => {
+                        self.ports.clock.sleep(DRIFT_DEBOUNCE).await;
+                        break;
+                    }
+                    _ => break,
+                },
+                () = told(&mut shutdown) => break,
             }
+        }
+        self.is_stopping()
+    }
+
+    /// Waits after a halt, whoever asks meanwhile: what failed would fail again.
+    async fn is_over_after_halt(&mut self) -> bool {
+        let mut shutdown = self.shutdown.clone();
+        tokio::select! {
+            () = self.ports.clock.sleep(AFTER_HALT) => {}
             () = told(&mut shutdown) => {}
         }
-        *self.shutdown.borrow()
+        self.is_stopping()
+    }
+
+    /// Whether the daemon stops; nobody left to say so means the same.
+    fn is_stopping(&self) -> bool {
+        *self.shutdown.borrow() || self.shutdown.has_changed().is_err()
     }
 
     /// Finishes or undoes what an earlier process left (promise P6).
@@ -243,11 +276,8 @@ impl Worker {
                 Err(Halt::Shutdown) => return Err(Halt::Shutdown),
                 Err(halt) => {
                     tracing::error!(target = %self.target, error = %chain(&halt), "an unfinished release could not go on");
-                    // Wakes that wait change nothing about it, so they do not cut this short.
-                    let mut shutdown = self.shutdown.clone();
-                    tokio::select! {
-                        () = self.ports.clock.sleep(AFTER_HALT) => {}
-                        () = told(&mut shutdown) => return Err(Halt::Shutdown),
+                    if self.is_over_after_halt().await {
+                        return Err(Halt::Shutdown);
                     }
                 }
             }
@@ -273,40 +303,45 @@ impl Worker {
     ) -> Result<T, Halt> {
         tokio::pin!(work);
         let mut shutdown = self.shutdown.clone();
+        tokio::select! {
+            result = &mut work => return result,
+            () = self.watch_branch(interrupt) => {}
+            () = told(&mut shutdown) => {}
+        }
+        interrupt.send_replace(Interrupt::Shutdown);
+        work.await
+    }
+
+    /// Looks, beside a release, whether another commit is wanted; says so once. Never returns.
+    async fn watch_branch(&self, interrupt: &watch::Sender<Interrupt>) {
         loop {
             tokio::select! {
-                result = &mut work => return result,
-                () = told(&mut shutdown) => {
-                    interrupt.send_replace(Interrupt::Shutdown);
-                    return work.await;
-                }
-                () = self.seat.notify.notified() => self.tell(interrupt).await,
-                () = self.ports.clock.sleep(self.ports.settings.poll_every) => self.tell(interrupt).await,
+                () = self.seat.notify.notified() => {}
+                () = self.ports.clock.sleep(self.ports.settings.poll_every) => {}
             }
+            if let Some(newer) = self.newer().await {
+                interrupt.send_replace(Interrupt::Superseded(newer));
+                // The pass after this one takes it up.
+                self.seat.wake(Wake::SOURCE);
+                std::future::pending::<()>().await;
+            }
+            self.ports.clock.sleep(LOOKS_APART).await;
         }
     }
 
-    async fn tell(&self, interrupt: &watch::Sender<Interrupt>) {
-        if let Some(newer) = self.newer().await {
-            interrupt.send_replace(Interrupt::Superseded(newer));
-            // The pass after this one takes it up.
-            self.seat.wake(Wake::SOURCE);
-        }
-    }
-
-    /// A commit that descends from the one seen last, if the branch has one. Moves that are no
-    /// fast-forward wait for the next pass and its second look.
+    /// What is wanted instead of the release that runs: a person's pin, or a commit that descends from
+    /// its own. Moves that are no fast-forward wait for the next pass and its second look.
     async fn newer(&self) -> Option<Sha> {
         let catalog = self.ports.catalog.borrow().clone();
         let (project, policy) = catalog.find(&self.target)?;
         let branch = policy.branch.as_ref().unwrap_or(&project.branch);
         let store = &self.ports.store;
-        if store.pin(&self.target).await.ok()?.is_some() {
-            return None;
-        }
         let running = store.releases(&self.target, 1).await.ok()?.into_iter().next()?;
         if !matches!(running.phase, Phase::Planned | Phase::Converging | Phase::Verifying) {
             return None;
+        }
+        if let Some(pin) = store.pin(&self.target).await.ok()? {
+            return (pin.sha != running.new.revision).then_some(pin.sha);
         }
         let Look::At(tip) = self.ports.source.look(&project.repo, branch).await.ok()? else { return None };
         if tip == running.new.revision {
@@ -324,10 +359,11 @@ impl Worker {
             return;
         }
         match drift::look(&self.ports, &self.target).await {
-            Ok(Ok(drift::Look::Compared(found))) if !found.is_empty() && policy == DriftPolicy::Heal => {
-                self.heal(&found.difference);
+            Ok(Ok(drift::Look::Compared(found))) if found.is_empty() => {
+                self.memory.heal = false;
+                self.heals.clean(self.ports.clock.now());
             }
-            Ok(Ok(drift::Look::Compared(found))) if found.is_empty() => self.heals = Heals::default(),
+            Ok(Ok(drift::Look::Compared(found))) if policy == DriftPolicy::Heal => self.heal(&found).await,
             Ok(Ok(_)) => {}
             Ok(Err(error)) => {
                 tracing::warn!(target = %self.target, reason = %error.reason, "drift cannot be looked for")
@@ -336,18 +372,18 @@ impl Worker {
         }
     }
 
-    fn heal(&mut self, difference: &str) {
-        if self.heals.difference == difference {
-            self.heals.count = self.heals.count.saturating_add(1);
-        } else {
-            self.heals = Heals { difference: difference.to_owned(), count: 1 };
-        }
-        if self.heals.count > HEALS_IN_A_ROW {
-            tracing::error!(target = %self.target, "oscillating: the same drift came back {HEALS_IN_A_ROW} times; a person must look");
+    async fn heal(&mut self, found: &Drift) {
+        let (may_heal, condition) = self.heals.found(&self.target, &found.summary, self.ports.clock.now());
+        if let Err(error) = self.ports.store.put_condition(&self.target, &condition).await {
+            tracing::error!(target = %self.target, error = %chain(&error), "healing cannot be recorded");
             return;
         }
-        self.memory.heal = true;
-        self.seat.wake(Wake::ENGINE);
+        self.memory.heal = may_heal;
+        if may_heal {
+            self.seat.wake(Wake::ENGINE);
+        } else {
+            tracing::error!(target = %self.target, "{}", condition.message);
+        }
     }
 }
 

@@ -126,7 +126,7 @@ pub struct CiRecord {
 /// One condition of a target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Condition {
-    /// `Ready`, `SourceReady`, `Held`, `Drifted`, `ConfigValid`.
+    /// `Ready`, `SourceReady`, `Held`, `Drifted`, `Healing`, `ConfigValid`.
     pub kind: String,
     /// True or false.
     pub is_true: bool,

@@ -9,3 +9,5 @@ pub(crate) mod edits;
 pub(crate) mod git_http;
 pub(crate) mod git_repo;
 pub(crate) mod github;
+mod scenario;
+pub(crate) mod world;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::delivery::{Delivered, delivery};
-use super::{ReleaseView, TargetStatus, status};
+use super::{HeldView, ReleaseView, TargetStatus, status};
 use crate::model::{Fault, Reason, ReasonCode, Sha, TargetName};
 use crate::release::Phase;
 use crate::store::deliveries::DeliveryRecord;
@@ -64,7 +64,9 @@ pub async fn why(store: &dyn Store, target: &TargetName, asked: Option<&str>) ->
             Some(delivered) => about_delivery(store, target, known, delivered).await,
             None => Ok(unknown(target, asked)),
         },
-        (None, None) => Ok(unknown(target, None)),
+        (None, None) => {
+            Ok(known.0.held.as_ref().map_or_else(|| unknown(target, None), |held| held_back(target, held)))
+        }
     }
 }
 
@@ -125,6 +127,17 @@ fn find_sha(prefix: &str, status: &TargetStatus, all: &[ReleaseRecord], events: 
     let known = status.tip.iter().chain(status.wanted.iter()).chain(releases);
     let audited = events.iter().filter_map(|event| event.sha.as_ref());
     (prefix.len() >= 7).then(|| known.chain(audited).find(|sha| sha.as_str().starts_with(prefix)).cloned()).flatten()
+}
+
+/// No revision is wanted, and there is a reason: the branch is gone, or was never read.
+fn held_back(target: &TargetName, held: &HeldView) -> Why {
+    let reason = code(&held.reason);
+    Why {
+        answer: format!("{target} is held since {}: {}: {}", held.since, held.reason, held.message),
+        reason,
+        advice: reason.map(|reason| advice(reason, target)).unwrap_or_default(),
+        ..unknown(target, None)
+    }
 }
 
 fn unknown(target: &TargetName, asked: Option<&str>) -> Why {
