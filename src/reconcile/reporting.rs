@@ -102,9 +102,10 @@ impl Reporter {
             }
             Progress::Ended { release, revision, outcome, reason, .. } => {
                 let (state, word) = report::of_outcome(*outcome);
-                let description = match outcome {
-                    crate::model::outcome::Outcome::Live => live_words(*release),
-                    other => report::outcome_words(*other, reason.as_ref()),
+                let description = if *outcome == crate::model::outcome::Outcome::Live {
+                    live_words(*release)
+                } else {
+                    report::outcome_words(*outcome, reason.as_ref())
                 };
                 let deployment = Some((*release, word));
                 self.wait(&target, revision, News { state, description, deployment, is_event: true });

@@ -82,6 +82,7 @@ struct Import<'a, 'd> {
 }
 
 impl Import<'_, '_> {
+    #[expect(clippy::too_many_arguments, reason = "where, and the three answers of a refusal")]
     fn refuse(&mut self, path: &KeyPath, what: String, why: &'static str, fix: &'static str) {
         self.is_good = false;
         self.root.refuse_at(path, false, Refusal::new(what, why, fix));
@@ -111,6 +112,7 @@ impl Import<'_, '_> {
     }
 
     /// Imports the files of one level. Later files win over earlier ones, the table over all of them.
+    #[expect(clippy::too_many_arguments, reason = "one level of the file: where it is, and what it may not name")]
     fn table(
         &mut self,
         path: &KeyPath,
@@ -230,6 +232,7 @@ impl Import<'_, '_> {
     }
 
     /// A name for a credential's value: readable, and its own.
+    #[expect(clippy::too_many_arguments, reason = "the parts of a name, and the names that are taken")]
     fn reference(&mut self, service: Option<&str>, key: &str, value: &str, taken: &BTreeSet<String>) -> String {
         let whole = service.map_or_else(|| key.to_owned(), |service| format!("{service}-{key}"));
         let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };

@@ -64,9 +64,7 @@ pub async fn why(store: &dyn Store, target: &TargetName, asked: Option<&str>) ->
             Some(delivered) => about_delivery(store, target, known, delivered).await,
             None => Ok(unknown(target, asked)),
         },
-        (None, None) => {
-            Ok(known.0.held.as_ref().map_or_else(|| unknown(target, None), |held| held_back(target, held)))
-        }
+        (None, None) => Ok(known.0.held.as_ref().map_or_else(|| unknown(target, None), |held| held_back(target, held))),
     }
 }
 

@@ -32,7 +32,9 @@ pub(super) const COPY_LIMIT_BYTES: u64 = 8 << 30;
 
 /// Gives the token of `[github]`, asked anew for each request, since installation tokens end within the hour.
 #[derive(Clone)]
-pub struct Token(Arc<dyn Fn(&Repository) -> Option<Secret> + Send + Sync>);
+pub struct Token(Arc<Give>);
+
+type Give = dyn Fn(&Repository) -> Option<Secret> + Send + Sync;
 
 impl Token {
     /// A token that never changes.

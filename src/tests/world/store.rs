@@ -6,11 +6,11 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 
 use super::process::Process;
-use crate::model::{ReleaseNumber, Sha, TargetName};
+use crate::model::{BranchName, ReleaseNumber, Sha, TargetName};
 use crate::release::Phase;
 use crate::store::record::{
     Approval, AuditEvent, CiRecord, Condition, DriftFinding, JournalEntry, ManifestRecord, NewRelease, ObservedRef,
-    Pause, Pin, PlanRecord, QuarantineEntry, ReleaseRecord,
+    Pause, Pin, PlanRecord, QuarantineEntry, ReleaseRecord, ReportRecord, RevertRecord,
 };
 use crate::store::sqlite::SqliteStore;
 use crate::store::{Store, StoreError};
@@ -86,6 +86,12 @@ forwarded! {
     read approval(target: &TargetName, plan_hash: &str) -> Option<Approval>;
     write put_approval(approval: &Approval) -> ();
     write begin_release(new: &NewRelease) -> ReleaseRecord;
+    write restore_release(new: &NewRelease, number: ReleaseNumber, image_id: Option<&str>) -> ReleaseRecord;
+    read revert(repo: &str, branch: &BranchName, bad: &Sha) -> Option<RevertRecord>;
+    write put_revert(revert: &RevertRecord) -> ();
+    read revert_to(repo: &str, branch: &BranchName, good: &Sha) -> Option<RevertRecord>;
+    read report(repo: &str, sha: &Sha, context: &str) -> Option<ReportRecord>;
+    write put_report(report: &ReportRecord) -> ();
     write put_phase(target: &TargetName, number: ReleaseNumber, phase: &Phase, at: Timestamp) -> ();
     write put_retired(target: &TargetName, number: ReleaseNumber, at: Timestamp) -> ();
     write put_image(target: &TargetName, number: ReleaseNumber, image_id: &str) -> ();

@@ -30,7 +30,7 @@ use crate::config::registry;
 use crate::model::{Secret, TargetName};
 use crate::reconcile::ports::Catalog;
 use crate::server::listen;
-use crate::store::Store;
+use crate::store::Store as _;
 use crate::store::deliveries::DeliveryRecord;
 use crate::store::sqlite::SqliteStore;
 use crate::tests::app::eventually;
