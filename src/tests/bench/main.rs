@@ -25,6 +25,7 @@ mod release;
 mod shop;
 mod switches;
 mod table;
+mod webhook;
 
 #[path = "../app.rs"]
 #[expect(dead_code, reason = "shared with the live tests, which use more of it")]
@@ -53,6 +54,7 @@ const ROWS: &[Row] = &[
     ("switches", switches::run),
     ("push", push::run),
     ("release", release::run),
+    ("webhook", webhook::run),
 ];
 
 fn main() {
