@@ -26,6 +26,7 @@ mod release;
 mod shop;
 mod switches;
 mod table;
+mod webhook;
 
 #[path = "../app.rs"]
 #[expect(dead_code, reason = "shared with the live tests, which use more of it")]
@@ -55,6 +56,7 @@ const ROWS: &[Row] = &[
     ("switches", switches::run),
     ("push", push::run),
     ("release", release::run),
+    ("webhook", webhook::run),
 ];
 
 fn main() {
