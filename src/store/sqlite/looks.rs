@@ -26,6 +26,8 @@ pub(super) struct Looks {
 struct Held {
     seen: BTreeMap<TargetName, ObservedRef>,
     waiting: BTreeMap<TargetName, Timestamp>,
+    /// When the first of those that wait began to.
+    since: Option<Timestamp>,
 }
 
 /// What is to be done with a look.
@@ -57,7 +59,6 @@ impl Looks {
     /// Keeps what was written to the engine.
     pub(super) fn stored(&self, target: &TargetName, seen: &ObservedRef) {
         let mut held = self.held();
-        held.waiting.remove(target);
         held.seen.insert(target.clone(), seen.clone());
     }
 
@@ -82,8 +83,8 @@ impl Looks {
             known.looked_at = seen.looked_at;
         }
         held.waiting.insert(target.clone(), seen.looked_at);
-        let oldest = held.waiting.values().min().copied().unwrap_or(seen.looked_at);
-        if seen.looked_at.duration_since(oldest) < LOOK_HELD {
+        let since = *held.since.get_or_insert(seen.looked_at);
+        if seen.looked_at.duration_since(since) < LOOK_HELD {
             return Put::Kept;
         }
         Put::Due(held.waiting.clone())
@@ -96,7 +97,9 @@ impl Looks {
 
     /// Notes that these are written.
     pub(super) fn written(&self, looks: &BTreeMap<TargetName, Timestamp>) {
-        self.held().waiting.retain(|target, at| looks.get(target).is_none_or(|written| written < at));
+        let mut held = self.held();
+        held.waiting.retain(|target, at| looks.get(target).is_none_or(|written| written < at));
+        held.since = held.waiting.values().min().copied();
     }
 }
 
