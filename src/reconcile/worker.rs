@@ -99,8 +99,14 @@ impl Workers {
     /// Gives the number of the first pass that will know of it.
     pub fn wake(&self, target: &TargetName, wake: Wake) -> u64 {
         let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
-        let (seat, _) = seats.entry(target.clone()).or_insert_with(|| self.start(target));
-        seat.wake(wake)
+        if let Some((seat, _)) = seats.get(target) {
+            return seat.wake(wake);
+        }
+        // Before its worker begins, so that the first pass already knows of it, and no second one follows.
+        let seat = Arc::new(Seat::default());
+        let number = seat.wake(wake);
+        seats.insert(target.clone(), self.start(target, seat));
+        number
     }
 
     /// Asks for a pass of every target of the registry, and of those that only the store knows.
@@ -134,8 +140,7 @@ impl Workers {
         self.seats.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    fn start(&self, target: &TargetName) -> Seated {
-        let seat = Arc::new(Seat::default());
+    fn start(&self, target: &TargetName, seat: Arc<Seat>) -> Seated {
         let worker = Worker {
             ports: self.ports.clone(),
             target: target.clone(),

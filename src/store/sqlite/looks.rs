@@ -26,7 +26,7 @@ pub(super) struct Looks {
 struct Held {
     seen: BTreeMap<TargetName, ObservedRef>,
     waiting: BTreeMap<TargetName, Timestamp>,
-    /// The first look that waits.
+    /// When the first of those that wait began to.
     since: Option<Timestamp>,
 }
 
@@ -59,7 +59,6 @@ impl Looks {
     /// Keeps what was written to the engine.
     pub(super) fn stored(&self, target: &TargetName, seen: &ObservedRef) {
         let mut held = self.held();
-        held.waiting.remove(target);
         held.seen.insert(target.clone(), seen.clone());
     }
 
@@ -84,8 +83,8 @@ impl Looks {
             known.looked_at = seen.looked_at;
         }
         held.waiting.insert(target.clone(), seen.looked_at);
-        let oldest = *held.since.get_or_insert(seen.looked_at);
-        if seen.looked_at.duration_since(oldest) < LOOK_HELD {
+        let since = *held.since.get_or_insert(seen.looked_at);
+        if seen.looked_at.duration_since(since) < LOOK_HELD {
             return Put::Kept;
         }
         Put::Due(held.waiting.clone())

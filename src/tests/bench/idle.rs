@@ -3,6 +3,7 @@
 //! The loop and its workers, with the real store (SQLite, flushed), the real mirrors and remotes on this
 //! disk; only the sources are counted on the way.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -14,7 +15,7 @@ use trueup::clock::SystemClock;
 use trueup::edge::caddy::{CaddyEdge, CaddySettings};
 use trueup::image::engine::EngineImages;
 use trueup::model::policy::Repository;
-use trueup::model::{BranchName, RepoPath, Sha};
+use trueup::model::{BranchName, RepoPath, Sha, TargetName};
 use trueup::probe::http::HttpProbeClient;
 use trueup::reconcile::ports::{EdgeTls, Ports, PublicChecks, Settings};
 use trueup::reconcile::progress::{Progress, Rest, Teller};
@@ -138,14 +139,17 @@ async fn ports(fleet: &Fleet, counted: &Arc<Counted>, checks: &Arc<CountedChecks
 /// Wakes everybody as the interval does, and waits until everybody has said that nothing is to be done.
 async fn round(workers: &Workers) -> Duration {
     let mut told = workers.ports().teller.watch();
+    let targets: Vec<TargetName> = workers.ports().catalog.borrow().targets().collect();
     let began = Instant::now();
-    workers.wake_all(Wake::TIMER);
-    let mut done = 0;
-    while done < TARGETS {
+    let mut waited: BTreeMap<TargetName, u64> =
+        targets.into_iter().map(|target| (target.clone(), workers.wake(&target, Wake::TIMER))).collect();
+    while !waited.is_empty() {
         let line = tokio::time::timeout(BOUND, told.recv()).await.expect("a round ends").unwrap();
-        match line.progress {
-            Progress::Idle { rest: Rest::Converged { .. }, .. } => done += 1,
-            other => panic!("not converged: {other:?}"),
+        let Progress::Idle { target, rest: Rest::Converged { .. } } = line.progress else {
+            panic!("not converged: {:?}", line.progress)
+        };
+        if waited.get(&target).is_some_and(|pass| line.pass >= *pass) {
+            waited.remove(&target);
         }
     }
     began.elapsed()
