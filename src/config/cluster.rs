@@ -60,11 +60,7 @@ pub fn parse(bytes: &[u8], file: &str) -> Result<ClusterSettings, Problems> {
     })
 }
 
-fn optional<'d, T: Default>(
-    table: &Table<'d>,
-    key: &str,
-    read: impl FnOnce(&Value<'d>) -> Option<T>,
-) -> Option<T> {
+fn optional<'d, T: Default>(table: &Table<'d>, key: &str, read: impl FnOnce(&Value<'d>) -> Option<T>) -> Option<T> {
     table.get(key).map_or_else(|| Some(T::default()), |value| read(&value))
 }
 
@@ -119,9 +115,9 @@ fn label(text: &str) -> Result<(), Refusal> {
 }
 
 fn segment(text: &str) -> Result<(), Refusal> {
-    let is_good = text.split_once('/').is_some_and(|(network, segment)| {
-        form::label(network).is_ok() && form::label(segment).is_ok()
-    });
+    let is_good = text
+        .split_once('/')
+        .is_some_and(|(network, segment)| form::label(network).is_ok() && form::label(segment).is_ok());
     is_good.then_some(()).ok_or_else(|| {
         Refusal::new("is not a segment", "a segment belongs to a virtual network", "write \"network/segment\"")
     })
@@ -252,9 +248,8 @@ pub(super) fn dns_peer(value: &Value<'_>) -> Option<DnsPeer> {
         }
         let (namespace, labels) = text.split_once('/').unwrap_or((text, ""));
         let pairs = labels.split(',').filter(|pair| !pair.is_empty());
-        let labels: Option<BTreeMap<String, String>> = pairs
-            .map(|pair| pair.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned())))
-            .collect();
+        let labels: Option<BTreeMap<String, String>> =
+            pairs.map(|pair| pair.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()))).collect();
         match labels {
             Some(labels) if form::label(namespace).is_ok() => {
                 Ok(DnsPeer::Pods { namespace: namespace.to_owned(), labels })
@@ -295,7 +290,12 @@ mod tests {
         assert_eq!(number("1500m", QuotaUnit::Milli), Some(1500));
         assert_eq!(number("2Gi", QuotaUnit::Bytes), Some(2 << 30));
         assert_eq!(number("64", QuotaUnit::Count), Some(64));
-        for (text, unit) in [("", QuotaUnit::Count), ("-1", QuotaUnit::Count), ("99999999999999999999", QuotaUnit::Bytes), ("1G", QuotaUnit::Bytes)] {
+        for (text, unit) in [
+            ("", QuotaUnit::Count),
+            ("-1", QuotaUnit::Count),
+            ("99999999999999999999", QuotaUnit::Bytes),
+            ("1G", QuotaUnit::Bytes),
+        ] {
             assert_eq!(number(text, unit), None, "{text}");
         }
     }

@@ -162,14 +162,12 @@ impl ClusterSettings {
         grants.probe_image = Some(format!("example.invalid/probe@sha256:{}", "0".repeat(64)));
         grants.domains.insert("*".to_owned(), Scopes::default());
         let networks = application.networks.values();
-        let shared = networks.filter_map(|network| Some((network.virtual_network.as_ref()?, network.segment.as_ref()?)));
+        let shared =
+            networks.filter_map(|network| Some((network.virtual_network.as_ref()?, network.segment.as_ref()?)));
         grants.networks = shared.map(|(name, segment)| (format!("{name}/{segment}"), Scopes::default())).collect();
         let wanted = application.services.values().flat_map(|service| &service.private_egress);
-        let anywhere = || PrivateDestination {
-            to: Scopes::default(),
-            cidrs: vec!["192.0.2.0/24".to_owned()],
-            ports: vec![1],
-        };
+        let anywhere =
+            || PrivateDestination { to: Scopes::default(), cidrs: vec!["192.0.2.0/24".to_owned()], ports: vec![1] };
         grants.private_egress = wanted.map(|name| (name.clone(), anywhere())).collect();
         Self { app_domain: Some("apps.example.invalid".to_owned()), grants, ..Self::default() }
     }

@@ -40,7 +40,8 @@ impl Api {
             .timeout(Duration::from_secs(60))
             .build()
             .unwrap();
-        let mut api = Self { client, server: word("/clusters/0/cluster/server"), token: word("/users/0/user/token"), minor: 0 };
+        let mut api =
+            Self { client, server: word("/clusters/0/cluster/server"), token: word("/users/0/user/token"), minor: 0 };
         let (status, version) = api.ask(Method::GET, "/version", None).await;
         assert_eq!(status, StatusCode::OK, "{HOW}");
         let minor = version["minor"].as_str().unwrap_or_default();
@@ -84,7 +85,8 @@ impl Api {
                 refused.push(format!("{file}: {} {}: {}", object.kind(), object.name(), answer["message"]));
             }
         }
-        let (status, answer) = self.ask(Method::DELETE, &format!("/api/v1/namespaces/{}", namespace.name()), None).await;
+        let (status, answer) =
+            self.ask(Method::DELETE, &format!("/api/v1/namespaces/{}", namespace.name()), None).await;
         assert!(status.is_success(), "{file}: {answer}");
         refused
     }

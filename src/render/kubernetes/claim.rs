@@ -4,9 +4,9 @@
 
 use serde_json::{Value, json};
 
+use super::Object;
 use super::context::View;
 use super::names::{self, ANNOTATION_RETAIN};
-use super::Object;
 use crate::model::hakopod::{AccessMode, Service};
 
 /// The claims of named volumes, used or not.

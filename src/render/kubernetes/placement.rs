@@ -48,7 +48,7 @@ pub(super) fn affinity(view: &View<'_>, name: &str, service: &Service) -> Value 
 
 /// Nodes with GPUs keep everything else away.
 pub(super) fn tolerations(service: &Service) -> Value {
-    service.gpu.map_or(Value::Null, |_| {
-        json!([{ "key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule" }])
-    })
+    service
+        .gpu
+        .map_or(Value::Null, |_| json!([{ "key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule" }]))
 }

@@ -136,9 +136,10 @@ fn incoming(view: &View<'_>, name: &str, service: &Service) -> Vec<Value> {
 fn public_targets(service: &Service) -> BTreeSet<u16> {
     let primary = service.port.filter(|_| service.public);
     let listeners = targets_by_port(service);
-    let endpoints = service.http.values().filter_map(|endpoint| {
-        listeners.iter().find(|(port, _)| *port == endpoint.port).map(|(_, target)| *target)
-    });
+    let endpoints = service
+        .http
+        .values()
+        .filter_map(|endpoint| listeners.iter().find(|(port, _)| *port == endpoint.port).map(|(_, target)| *target));
     primary.into_iter().chain(endpoints).chain(service.public_tcp.iter().map(|listener| listener.target_port)).collect()
 }
 
@@ -158,9 +159,8 @@ fn elsewhere(view: &View<'_>) -> Value {
 
 /// Peers of other applications on shared segments, narrowed where `network_access` names them.
 fn remote_sources(view: &View<'_>, service: &Service) -> Vec<Value> {
-    let source = |labels: Value| {
-        json!({ "namespaceSelector": elsewhere(view), "podSelector": { "matchLabels": labels } })
-    };
+    let source =
+        |labels: Value| json!({ "namespaceSelector": elsewhere(view), "podSelector": { "matchLabels": labels } });
     let mut sources = Vec::new();
     for label in pod::shared_labels(view, service) {
         match &service.network_access {
@@ -190,7 +190,8 @@ fn outgoing(view: &View<'_>, name: &str, service: &Service) -> Vec<Value> {
     if view.application.has_external_egress(service) {
         rules.push(json!({ "to": [{ "ipBlock": { "cidr": "0.0.0.0/0", "except": NOT_OUTSIDE } }] }));
     }
-    let granted = service.private_egress.iter().filter_map(|name| view.context.settings.grants.private_egress.get(name));
+    let granted =
+        service.private_egress.iter().filter_map(|name| view.context.settings.grants.private_egress.get(name));
     rules.extend(granted.map(|grant| {
         let blocks: Vec<Value> = grant.cidrs.iter().map(|cidr| json!({ "ipBlock": { "cidr": cidr } })).collect();
         let ports: Vec<Value> = grant.ports.iter().map(|number| port(*number, PortProtocol::Tcp)).collect();

@@ -16,7 +16,8 @@ pub(super) fn problems(view: &View<'_>) -> Vec<Problem> {
     let mut list = server(view);
     list.extend(quota::problems(view));
     for (name, service) in &view.application.services {
-        let groups = [never(service), granted(view, name, service), networks(view, name, service), exposed(view, service)];
+        let groups =
+            [never(service), granted(view, name, service), networks(view, name, service), exposed(view, service)];
         let refusals = groups.into_iter().flatten().chain(domains(view, name)).chain(certificates(view, name, service));
         list.extend(refusals.map(|Refusal(field, what, why, fix)| Problem {
             place: None,
@@ -91,7 +92,12 @@ fn networks(view: &View<'_>, name: &str, service: &Service) -> Vec<Refusal<'stat
         let key = settings.key(&format!("grants.networks.\"{grant}\""));
         (!is_granted).then(|| {
             let why = format!("a segment is shared by applications that the operator names in {key}");
-            Refusal("networks", "joins a shared segment that is not granted", why, format!("add this application to {key}"))
+            Refusal(
+                "networks",
+                "joins a shared segment that is not granted",
+                why,
+                format!("add this application to {key}"),
+            )
         })
     });
     refused.collect()
@@ -132,7 +138,12 @@ fn domains(view: &View<'_>, name: &str) -> Vec<Refusal<'static>> {
         .map(|(host, _)| {
             let key = settings.key(&format!("grants.domains.\"{host}\""));
             let why = format!("{host} is mapped to it, and no zone of {} holds it", settings.key("grants.domains"));
-            Refusal("public", "has a custom host name that is not granted", why, format!("add {key} or a zone above it"))
+            Refusal(
+                "public",
+                "has a custom host name that is not granted",
+                why,
+                format!("add {key} or a zone above it"),
+            )
         })
         .collect()
 }
@@ -171,7 +182,9 @@ fn server(view: &View<'_>) -> Vec<Problem> {
         note(format!("Kubernetes 1.{} is too old", server.minor), why, format!("use 1.{OLDEST_MINOR} or newer"));
     }
     let services = || view.application.services.values();
-    if services().any(|one| one.autoscaling.is_some()) && server.first(autoscaler::KIND, &autoscaler::VERSIONS).is_none() {
+    if services().any(|one| one.autoscaling.is_some())
+        && server.first(autoscaler::KIND, &autoscaler::VERSIONS).is_none()
+    {
         let why = "a service scales, and the server serves no version of it that is known";
         note("the cluster has no HorizontalPodAutoscaler".to_owned(), why, "remove `autoscaling`".to_owned());
     }

@@ -57,9 +57,10 @@ pub(super) fn shapes(view: &View<'_>, name: &str) -> Vec<SecretShape> {
     let shape = |secret: String, keys: BTreeMap<String, SecretSource>| {
         (!keys.is_empty()).then(|| SecretShape { name: secret, service: name.to_owned(), keys })
     };
-    let files = service.files.iter().filter_map(|(file, value)| {
-        Some((file.clone(), SecretSource::Reference(value.secret.clone()?)))
-    });
+    let files = service
+        .files
+        .iter()
+        .filter_map(|(file, value)| Some((file.clone(), SecretSource::Reference(value.secret.clone()?))));
     let mut shapes = vec![
         shape(environment_name(view, name), environment(view, service)),
         shape(files_name(view, name), files.collect()),
@@ -85,14 +86,15 @@ fn environment(view: &View<'_>, service: &Service) -> BTreeMap<String, SecretSou
         own.into_iter().map(|(key, reference)| (key, SecretSource::Reference(reference))).collect();
     let port = |binding: &Binding| view.application.services.get(&binding.service)?.port;
     let urls = service.bindings.iter();
-    keys.extend(urls.filter_map(|(key, binding)| {
-        Some((key.clone(), SecretSource::Url(binding.clone(), port(binding)?)))
-    }));
+    keys.extend(
+        urls.filter_map(|(key, binding)| Some((key.clone(), SecretSource::Url(binding.clone(), port(binding)?)))),
+    );
     for sidecar in &service.sidecars {
         let references = sidecar.secrets.iter();
-        keys.extend(references.map(|(key, reference)| {
-            (sidecar_key(&sidecar.name, key), SecretSource::Reference(reference.clone()))
-        }));
+        keys.extend(
+            references
+                .map(|(key, reference)| (sidecar_key(&sidecar.name, key), SecretSource::Reference(reference.clone()))),
+        );
     }
     keys
 }

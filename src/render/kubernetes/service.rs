@@ -19,12 +19,8 @@ pub(super) struct Listener<'a> {
 
 /// The primary port, then the extra ones by name.
 pub(super) fn listeners(service: &Service) -> Vec<Listener<'_>> {
-    let primary = service.port.map(|port| Listener {
-        name: PRIMARY_PORT_NAME,
-        port,
-        target: port,
-        protocol: PortProtocol::Tcp,
-    });
+    let primary =
+        service.port.map(|port| Listener { name: PRIMARY_PORT_NAME, port, target: port, protocol: PortProtocol::Tcp });
     let extra = service.ports.iter().map(|extra| Listener {
         name: &extra.name,
         port: extra.port,

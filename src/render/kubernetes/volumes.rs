@@ -37,7 +37,8 @@ pub(super) fn volumes(view: &View<'_>, name: &str, service: &Service) -> Vec<Val
             },
         })
     }));
-    volumes.extend((0_usize..).zip(&service.files).map(|(index, file)| file_volume(view, (index, file), (name, service))));
+    volumes
+        .extend((0_usize..).zip(&service.files).map(|(index, file)| file_volume(view, (index, file), (name, service))));
     volumes.extend((0_usize..).zip(&service.certificate_mounts).map(|(index, mount)| {
         json!({
             "name": format!("certificate-{index}"),

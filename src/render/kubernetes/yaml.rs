@@ -208,7 +208,9 @@ mod tests {
 
     #[test]
     fn what_a_reader_could_take_for_something_else_is_quoted() {
-        for word in ["", "yes", "No", "on", "null", "~", "1", "1e3", "0x1", "1.5", "2026-01-01", "12:30", "-", "? a", "a: b"] {
+        for word in
+            ["", "yes", "No", "on", "null", "~", "1", "1e3", "0x1", "1.5", "2026-01-01", "12:30", "-", "? a", "a: b"]
+        {
             assert!(document(&json!({ "k": word })).contains('"'), "{word}");
         }
         assert_eq!(document(&json!({ "b": "x", "kind": "K", "a": [] })), "kind: K\na: []\nb: x\n");

@@ -87,7 +87,8 @@ fn figure(work: &str, files: &[(String, String)]) -> Figure {
         }
     });
     // The server that kubectl asks may be an old one: objects for it.
-    let rendered: Vec<(String, usize)> = files.iter().filter_map(|(file, text)| objects_for(OLDEST_MINOR, file, text)).collect();
+    let rendered: Vec<(String, usize)> =
+        files.iter().filter_map(|(file, text)| objects_for(OLDEST_MINOR, file, text)).collect();
     let count: usize = rendered.iter().map(|(_, count)| count).sum();
     let bytes: usize = files.iter().map(|(_, text)| text.len()).sum();
     let figure = Figure::new(work, ours, "ms").noting(format!("{bytes} bytes, {count} objects"));

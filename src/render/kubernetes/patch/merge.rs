@@ -116,7 +116,8 @@ fn list(object: Option<&Value>, patch: &[Value], at: (&str, (&str, u32))) -> Res
     let Some(key) = merge_key(above, field) else { return Ok(Value::Array(patch.to_vec())) };
     let is_replaced = |item: &Value| item.get("$patch").and_then(Value::as_str) == Some("replace");
     let bare = |item: &Value| item.as_object().is_some_and(|map| map.keys().all(|key| is_directive(key)));
-    let mut items = if patch.iter().any(|item| is_replaced(item) && bare(item)) { Vec::new() } else { current.to_vec() };
+    let mut items =
+        if patch.iter().any(|item| is_replaced(item) && bare(item)) { Vec::new() } else { current.to_vec() };
     for item in patch.iter().filter(|item| !bare(item)) {
         let Some(id) = item.get(key) else { return Err(format!("an entry of `{field}` has no `{key}`")) };
         let at = items.iter().position(|known| known.get(key) == Some(id));

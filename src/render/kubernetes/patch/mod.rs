@@ -83,7 +83,8 @@ fn read(text: &str, place: &Place, list: &mut Vec<Problem>) -> Option<Value> {
         Err(error) => {
             // The reader's own text would show a piece of the document.
             let at = error.location().map(|at| format!("line {}, column {}", at.line(), at.column()));
-            let why = format!("it is not one readable YAML document{}", at.map(|at| format!(": {at}")).unwrap_or_default());
+            let why =
+                format!("it is not one readable YAML document{}", at.map(|at| format!(": {at}")).unwrap_or_default());
             list.push(place.problem("is not YAML", why, "write one YAML document without repeated keys"));
             None
         }

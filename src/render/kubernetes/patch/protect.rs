@@ -68,12 +68,8 @@ const NO_DIRECTIVES: [&str; 10] = [
     "spec.template.spec.volumes",
 ];
 /// Where labels and annotations are.
-const KEYED: [&str; 4] = [
-    "metadata.labels",
-    "metadata.annotations",
-    "spec.template.metadata.labels",
-    "spec.template.metadata.annotations",
-];
+const KEYED: [&str; 4] =
+    ["metadata.labels", "metadata.annotations", "spec.template.metadata.labels", "spec.template.metadata.annotations"];
 /// What a volume may come from. Stricter than the safe set, which only names `hostPath`: the others
 /// reach other machines, other claims, or a token of the API server.
 const VOLUME_SOURCES: [&str; 4] = ["configMap", "downwardAPI", "emptyDir", "secret"];

@@ -91,7 +91,10 @@ fn every_protected_field_is_refused_and_named() {
         (pod("containers: [{name: app, $patch: delete}]"), "`spec.template.spec.containers.$patch`"),
         (pod("$setElementOrder/containers: [{name: app}]"), "`spec.template.spec.$setElementOrder/containers`"),
         (pod("volumes: [{name: x, hostPath: {path: /}}]"), "`spec.template.spec.volumes`"),
-        (pod("volumes: [{name: x, projected: {sources: [{serviceAccountToken: {path: t}}]}}]"), "`spec.template.spec.volumes`"),
+        (
+            pod("volumes: [{name: x, projected: {sources: [{serviceAccountToken: {path: t}}]}}]"),
+            "`spec.template.spec.volumes`",
+        ),
         (pod("volumes: [{name: data, emptyDir: {}}]"), "`spec.template.spec.volumes`"),
         (app("image: x"), "`spec.template.spec.containers.image`"),
         (app("securityContext: {privileged: true}"), "`spec.template.spec.containers.securityContext`"),
@@ -129,9 +132,14 @@ fn services_and_ingresses_protect_what_routes_to_them() {
 
 #[test]
 fn what_is_no_patch_is_refused_without_showing_it() {
-    for patch in ["- a", "text", "a: [", "spec: {minReadySeconds: 1}\nspec: {}", "spec: {$unknown/x: 1, minReadySeconds: 1}"] {
+    for patch in
+        ["- a", "text", "a: [", "spec: {minReadySeconds: 1}\nspec: {}", "spec: {$unknown/x: 1, minReadySeconds: 1}"]
+    {
         let refused = patched(deployment(), patch, Kind::Deployment).expect_err(patch);
-        assert!(refused.starts_with("services.web.kubernetes.deployment ") && !refused.contains("minReady"), "{refused}");
+        assert!(
+            refused.starts_with("services.web.kubernetes.deployment ") && !refused.contains("minReady"),
+            "{refused}"
+        );
     }
 }
 

@@ -16,7 +16,8 @@ fn answer(file: &str, text: &str) -> String {
     let result = rendered(&application(file, text), &settings, &server);
     if line(text, "refused").is_some() {
         let problems = result.expect_err(file);
-        let lines = problems.list.iter().map(|one| format!("{}\n  why: {}\n  do:  {}\n", one.message, one.why, one.fix));
+        let lines =
+            problems.list.iter().map(|one| format!("{}\n  why: {}\n  do:  {}\n", one.message, one.why, one.fix));
         return lines.collect();
     }
     let rendered = result.unwrap_or_else(|problems| panic!("{file}: {:#?}", problems.list));
@@ -81,12 +82,8 @@ fn objects_match_their_cases() {
 fn a_release_changes_annotations_and_never_a_pod() {
     let application = application("whole", &edits::text("render/kubernetes/whole.toml"));
     let (settings, server) = (settings("main"), server(NEWEST_MINOR));
-    let release = |number| Release {
-        target: "shop/web".to_owned(),
-        number,
-        revision: "a".repeat(40),
-        manifest: "b".repeat(64),
-    };
+    let release =
+        |number| Release { target: "shop/web".to_owned(), number, revision: "a".repeat(40), manifest: "b".repeat(64) };
     let of = |release: &Release| {
         let preview = Context::preview("x", ("shop", "production"), (&settings, &server));
         let context = Context { release: Some(release), instance: Some("here"), ..preview };
