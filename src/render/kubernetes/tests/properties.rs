@@ -66,7 +66,11 @@ fn inline(value: &toml::Value, seed: u64) -> String {
             let items: Vec<String> = items.iter().map(|item| inline(item, seed)).collect();
             format!("[{}]", items.join(", "))
         }
-        other => other.to_string(),
+        toml::Value::String(_)
+        | toml::Value::Integer(_)
+        | toml::Value::Float(_)
+        | toml::Value::Boolean(_)
+        | toml::Value::Datetime(_) => value.to_string(),
     }
 }
 
