@@ -74,6 +74,28 @@ impl Need {
     }
 }
 
+/// Objects that are counted one by one.
+struct Counted {
+    services: u64,
+    claims: u64,
+    schedules: u64,
+}
+
+impl Counted {
+    fn of(view: &View<'_>) -> Self {
+        let count = |is_meant: fn(&Service) -> bool| {
+            let meant = view.application.services.values().filter(|service| is_meant(service));
+            meant.fold(0_u64, |sum, _| sum.saturating_add(1))
+        };
+        let named = view.application.volumes.values().fold(0_u64, |sum, _| sum.saturating_add(1));
+        Self {
+            services: count(|service| service.port.is_some() || !service.ports.is_empty()),
+            claims: named.saturating_add(count(|service| service.volume.is_some())),
+            schedules: count(|service| service.job.as_ref().is_some_and(|job| job.schedule.is_some())),
+        }
+    }
+}
+
 fn lines(view: &View<'_>) -> Vec<Line> {
     let services = view.application.services.values();
     let mut need = Need::default();
@@ -82,6 +104,7 @@ fn lines(view: &View<'_>) -> Vec<Line> {
     let is_persistent = services.clone().any(Service::is_persistent);
     let pick = |plain: u64, gpu: u64| if has_gpu { gpu } else { plain };
     let schedules = services.filter_map(|service| service.job.as_ref()?.schedule.as_ref());
+    let counted = Counted::of(view);
     let runs = schedules.fold(20, |sum, schedule| {
         u64::from(schedule.history_limit).saturating_mul(2).saturating_add(1).saturating_add(sum)
     });
@@ -94,13 +117,14 @@ fn lines(view: &View<'_>) -> Vec<Line> {
         "requests.ephemeral-storage" => (storage_least, need.ephemeral_request),
         "limits.ephemeral-storage" => (8 * GIB, need.ephemeral_limit),
         "pods" => (64, need.pods),
-        "services" => (25, 0),
+        "services" => (25, counted.services),
+        "persistentvolumeclaims" => (20, counted.claims),
+        "count/cronjobs.batch" => (20, counted.schedules),
         "requests.storage" => (200 * GIB, storage(view)),
         "count/jobs.batch" => (runs, 0),
         "requests.nvidia.com/gpu" => (8, need.gpus),
-        "count/configmaps" | "count/secrets" => (256, 0),
-        // Claims and schedules: as many as an application may have services.
-        _ => (20, 0),
+        // ConfigMaps and Secrets, whose old versions are kept while pods use them.
+        _ => (256, 0),
     };
     let wanted = QUOTA_LINES.iter().filter(|(name, _)| has_gpu || !name.contains("gpu"));
     wanted

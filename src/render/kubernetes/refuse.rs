@@ -59,7 +59,7 @@ fn granted(view: &View<'_>, name: &str, service: &Service) -> Vec<Refusal<'stati
     let mut list = Vec::new();
     let mut need = |field: &'static str, key: &str, example: &str| {
         let key = settings.key(&format!("grants.{key}"));
-        let why = format!("the operator offers it by {key}, which does not");
+        let why = format!("it is the operator's to give, and {key} does not");
         list.push(Refusal(field, "is not granted", why, format!("set {key}, for example `{example}`")));
     };
     if service.gpu.is_some() && !settings.grants.gpu {
