@@ -23,6 +23,7 @@ fn running(live: &LiveContainer) -> bool {
 }
 
 #[tokio::test]
+// Field report 58.
 async fn a_started_container_reads_back_as_exactly_what_was_asked_for() {
     let bench = Bench::new(AppSpec::default()).await;
     let before = bench.docker.observe(&bench.target).await.unwrap();
@@ -44,6 +45,7 @@ async fn a_started_container_reads_back_as_exactly_what_was_asked_for() {
 }
 
 #[tokio::test]
+// Field report 42.
 async fn variables_and_labels_of_the_image_are_no_drift_even_when_the_image_sets_the_same() {
     let lines = ["ENV PATH=/bin EXTRA=yes HUTA_SLOT=a", "LABEL maintainer=somebody"];
     let spec = AppSpec { dockerfile: lines.map(str::to_owned).to_vec(), ..AppSpec::default() };
@@ -89,6 +91,7 @@ async fn the_container_runs_as_the_contract_says() {
 }
 
 #[tokio::test]
+// Field report 65.
 async fn a_container_of_that_name_that_is_not_ours_is_never_touched() {
     let bench = Bench::new(AppSpec::default()).await;
     bench.network().await;

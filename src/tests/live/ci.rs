@@ -10,6 +10,7 @@ use super::world::{Options, World};
 const WORKFLOW: u64 = 7;
 
 #[test]
+// Field report 18.
 fn a_commit_waits_for_its_own_green_ci_run() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let github = runtime.block_on(Github::start());

@@ -51,6 +51,7 @@ fn a_commit_that_fails_at_any_step_before_the_switch_changes_nothing() {
 }
 
 #[test]
+// Field report 52.
 fn a_candidate_that_is_never_healthy_ends_after_thirty_seconds() {
     let world = World::start();
     let old = world.release(&AppSpec::page("shop one"));

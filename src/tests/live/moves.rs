@@ -33,6 +33,7 @@ fn a_branch_that_was_rewritten_is_followed_after_a_second_look() {
 }
 
 #[test]
+// Field report 37.
 fn a_branch_that_is_deleted_keeps_serving_and_is_taken_up_again_when_it_returns() {
     let world = World::start();
     let first = world.release(&AppSpec::page("shop one"));

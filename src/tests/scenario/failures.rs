@@ -55,6 +55,7 @@ async fn a_bad_first_commit_leaves_the_site_not_released_yet() {
 }
 
 #[tokio::test(start_paused = true)]
+// Field report 59.
 async fn a_release_that_never_turns_healthy_is_undone_while_the_old_slot_serves() {
     let world = World::serving("v1").await;
     world.push("v2").never_healthy();
@@ -72,6 +73,7 @@ async fn a_release_that_never_turns_healthy_is_undone_while_the_old_slot_serves(
 }
 
 #[tokio::test(start_paused = true)]
+// Field report 50.
 async fn a_release_that_fails_in_public_is_put_back_while_the_old_slot_serves() {
     let world = World::serving("v1").await;
     world.push("v2").behaves(Behaviour::FailsInPublic);
@@ -103,6 +105,7 @@ async fn a_candidate_that_says_another_commit_never_gets_traffic() {
 
 /// Every effect of a release, made to fail for good: the release goes back, and visitors never notice.
 #[tokio::test(start_paused = true)]
+// Field report 55.
 async fn whatever_step_fails_the_old_slot_serves_in_the_end() {
     let steps = [
         "look for room for b",

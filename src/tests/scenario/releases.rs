@@ -4,6 +4,7 @@ use crate::model::policy::Repository;
 use crate::tests::world::{Ci, World};
 
 #[tokio::test(start_paused = true)]
+// Field report 57.
 async fn a_first_release_goes_live_and_the_next_one_takes_the_other_slot() {
     let world = World::empty().await;
     world.push("v1");
@@ -36,6 +37,7 @@ async fn a_first_release_goes_live_and_the_next_one_takes_the_other_slot() {
 }
 
 #[tokio::test(start_paused = true)]
+// Field report 61.
 async fn the_old_slot_is_stopped_only_after_its_drain() {
     let world = World::serving("v1").await;
     world.push("v2");

@@ -8,6 +8,7 @@ use crate::tests::world::{Fault, World};
 const FULL: Fault = Fault::Error(ReasonCode::DiskFull, Class::Transient);
 
 #[tokio::test(start_paused = true)]
+// Field report 53.
 async fn failures_of_the_surroundings_are_held_with_growing_waits_and_never_quarantined() {
     let world = World::serving("v1").await;
     world.push("v2");

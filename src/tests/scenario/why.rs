@@ -46,6 +46,7 @@ async fn why_answers_for_what_is_live_replaced_quarantined_and_never_seen() {
 }
 
 #[tokio::test(start_paused = true)]
+// Field report 20.
 async fn why_names_what_holds_a_commit() {
     let mut lines = Vec::new();
     let world = World::serving("v1").await;

@@ -50,6 +50,7 @@ async fn the_times_of_looks_that_saw_nothing_new_are_written_together_and_read_a
 }
 
 #[tokio::test]
+// Field report 35.
 async fn a_look_that_saw_something_new_is_on_the_disk_when_it_returns() {
     let directory = directory();
     let store = opened(directory.path()).await;

@@ -74,6 +74,7 @@ async fn the_writer_flushes_every_commit_and_minds_its_foreign_keys() {
 }
 
 #[tokio::test]
+// Field report 62.
 async fn a_second_daemon_is_told_who_holds_the_directory() {
     let directory = directory();
     let store = opened(directory.path()).await;

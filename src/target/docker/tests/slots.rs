@@ -50,6 +50,7 @@ async fn a_port_held_by_a_process_is_named_before_and_at_the_start() {
 }
 
 #[tokio::test]
+// Field report 66.
 async fn a_port_held_by_another_container_names_it() {
     let bench = Bench::new(AppSpec::default()).await;
     bench.network().await;
@@ -65,6 +66,7 @@ async fn a_port_held_by_another_container_names_it() {
 }
 
 #[tokio::test]
+// Field report 67.
 async fn a_full_disk_is_named_before_anything_changes() {
     let bench = Bench::new(AppSpec::default()).await;
     for (free_bytes, free_inodes) in [(u64::MAX, 1), (1, u64::MAX)] {
@@ -76,6 +78,7 @@ async fn a_full_disk_is_named_before_anything_changes() {
 }
 
 #[tokio::test]
+// Field report 40.
 async fn a_crash_at_the_start_is_seen_with_its_code_and_its_last_words() {
     let bench = Bench::new(AppSpec::default().with("print", "\x1b[31mred\tflag").with("start", "crash 7")).await;
     bench.network().await;
