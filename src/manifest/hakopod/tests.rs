@@ -1,6 +1,7 @@
 //! The rule table over its cases, real files, the import step, targeted releases.
 
 mod cases;
+mod docs;
 mod imported;
 mod normal;
 mod targets;

@@ -44,8 +44,7 @@ pub(super) struct Finding {
 
 /// A rule of the table.
 pub(super) struct Rule {
-    /// Section of the rule book, for the reader of the table.
-    #[cfg_attr(not(test), expect(dead_code, reason = "it is for readers, and a test holds it to the book's sections"))]
+    /// Section of the rule book.
     pub(super) section: &'static str,
     /// What it is called in tests.
     pub(super) name: &'static str,
