@@ -24,7 +24,7 @@ mod targeted;
 #[cfg(test)]
 mod tests;
 
-pub use import::{Imported, ImportedSecret, import};
+pub use import::{Imported, ImportedSecret, Lookup, import};
 pub use targeted::{TargetedError, resolved_from, targeted};
 
 use std::collections::BTreeSet;
