@@ -107,12 +107,7 @@ pub fn app(old: &Value, new: &Value) -> Difference {
     difference("app.toml", &before, &after, &effect::app)
 }
 
-fn difference(
-    name: &str,
-    before: &Value,
-    after: &Value,
-    effect: &dyn Fn(&[&str]) -> (Effect, Option<&'static str>),
-) -> Difference {
+fn difference(name: &str, before: &Value, after: &Value, effect: &dyn Fn(&[&str]) -> effect::Answer) -> Difference {
     let mut fields = Vec::new();
     walk(&mut Vec::new(), (Some(before), Some(after)), &mut |path, before, after| {
         let (effect, way_out) = effect(path);

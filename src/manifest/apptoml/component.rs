@@ -160,7 +160,7 @@ fn mount_path(text: &str) -> Result<String, Refusal> {
         Err(Refusal::new(what, why, "choose a directory of your own, for example `data = \"/data\"`"))
     };
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"/_.-".contains(&byte);
-    let first = text.bytes().nth(1).is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    let first = text.as_bytes().get(1).is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
     if text.len() > 255 || !text.starts_with('/') || !first || !text.bytes().all(plain) {
         return refuse("must match ^/[a-z0-9][a-z0-9/_.-]*$", "it is an absolute path in plain lower-case characters");
     }
@@ -172,7 +172,7 @@ fn mount_path(text: &str) -> Result<String, Refusal> {
     }
     let is_system =
         |directory: &&str| text.strip_prefix(*directory).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    if SYSTEM_DIRECTORIES.iter().any(|directory| is_system(&directory)) {
+    if SYSTEM_DIRECTORIES.iter().any(is_system) {
         return refuse(
             "is a system directory or lies below one",
             "a volume there would hide what the image brings, or be hidden by what the engine mounts",

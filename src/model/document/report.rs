@@ -95,6 +95,7 @@ impl<'a> Report<'a> {
     }
 
     /// Notes a problem at a byte of the text; `sentence` is the message without the file's label.
+    #[expect(clippy::too_many_arguments, reason = "a place, a path, a sentence and the answers")]
     pub(super) fn note(&self, at: Option<usize>, key: &str, sentence: &str, refusal: Refusal) {
         let mut found = self.found.borrow_mut();
         if found.len() >= MAX_PROBLEMS {

@@ -33,7 +33,7 @@ pub fn is_credential_name(name: &str) -> bool {
     let ends =
         |ending: &&str| upper.strip_suffix(*ending).is_some_and(|before| before.is_empty() || before.ends_with('_'));
     let holds = |word: &&str| format!("_{upper}_").contains(&format!("_{word}_"));
-    ENDINGS.iter().any(|ending| ends(&ending)) || INSIDE.iter().any(|word| holds(&word))
+    ENDINGS.iter().any(ends) || INSIDE.iter().any(holds)
 }
 
 /// Whether a value is that of a credential: a private key, a known token, a JWT, a URL with a user.

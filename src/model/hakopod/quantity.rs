@@ -75,7 +75,7 @@ impl FromStr for Cpu {
                 return Err(QuantityError::Form);
             }
             let thousandths = digits(&format!("{fraction:0<3}"))?;
-            digits(whole)?.checked_mul(1000).and_then(|milli| milli.checked_add(thousandths)).unwrap_or(u64::MAX)
+            digits(whole)?.saturating_mul(1000).saturating_add(thousandths)
         };
         match u32::try_from(milli) {
             Ok(milli @ 1..=64_000) => Ok(Self(milli)),
@@ -95,7 +95,7 @@ impl FromStr for Memory {
         }
         let unit = |(unit, factor): &(&str, u64)| text.strip_suffix(unit).map(|number| (number, *factor));
         let (number, factor) = BINARY.iter().chain(&DECIMAL).find_map(unit).unwrap_or((text, 1));
-        let bytes = digits(number)?.checked_mul(factor).unwrap_or(u64::MAX);
+        let bytes = digits(number)?.saturating_mul(factor);
         if (MIB..=256 << 30).contains(&bytes) { Ok(Self(bytes)) } else { Err(QuantityError::Bounds) }
     }
 }

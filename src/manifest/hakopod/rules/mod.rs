@@ -220,10 +220,12 @@ impl<'a> App<'a> {
         KeyPath::default().key(key)
     }
 
+    #[expect(clippy::too_many_arguments, reason = "the place and the three answers that every refusal has")]
     fn refuse(&self, path: KeyPath, what: impl Into<Text>, why: impl Into<Text>, fix: impl Into<Text>) {
         self.sink.note(path, false, Refusal::new(what, why, fix));
     }
 
+    #[expect(clippy::too_many_arguments, reason = "the place and the three answers that every refusal has")]
     fn refuse_key(&self, path: KeyPath, what: impl Into<Text>, why: impl Into<Text>, fix: impl Into<Text>) {
         self.sink.note(path, true, Refusal::new(what, why, fix));
     }
@@ -249,6 +251,7 @@ impl<'a> One<'a> {
     }
 
     /// Refuses a field of the service.
+    #[expect(clippy::too_many_arguments, reason = "the place and the three answers that every refusal has")]
     fn refuse(&self, field: &str, what: impl Into<Text>, why: impl Into<Text>, fix: impl Into<Text>) {
         self.app.refuse(self.at(field), what, why, fix);
     }
