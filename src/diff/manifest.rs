@@ -107,10 +107,7 @@ pub fn app(old: &Value, new: &Value) -> Difference {
     difference("app.toml", &before, &after, &effect::app)
 }
 
-/// What a change at a path does, and the way out where it is refused.
-type EffectOf<'a> = dyn Fn(&[&str]) -> (Effect, Option<&'static str>) + 'a;
-
-fn difference(name: &str, before: &Value, after: &Value, effect: &EffectOf<'_>) -> Difference {
+fn difference(name: &str, before: &Value, after: &Value, effect: &dyn Fn(&[&str]) -> effect::Answer) -> Difference {
     let mut fields = Vec::new();
     walk(&mut Vec::new(), (Some(before), Some(after)), &mut |path, before, after| {
         let (effect, way_out) = effect(path);

@@ -41,6 +41,22 @@ pub struct Plan {
     pub held: Vec<String>,
 }
 
+impl Plan {
+    /// Keeps more image tags than the target's own: `keep_releases` is the union over a project's targets,
+    /// which share one image repository (ruling 40).
+    pub fn keep_images(&mut self, tags: &[String]) {
+        for step in &mut self.retire {
+            if let Step::PruneImages { keep, .. } = step {
+                for tag in tags {
+                    if !keep.contains(tag) {
+                        keep.push(tag.clone());
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Why a plan has steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

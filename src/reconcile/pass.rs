@@ -8,7 +8,7 @@ use crate::manifest::{self, Commit, apptoml};
 use crate::model::desired::DesiredState;
 use crate::model::policy::{Project, TargetPolicy};
 use crate::model::{Class, Digest, Fault, Problems, Reason, ReasonCode, Sha, TargetName};
-use crate::plan::{self, Plan, Serving};
+use crate::plan::{self, Plan};
 use crate::release::Phase;
 use crate::source::{CommitFacts, SourceError};
 use crate::store::record::{AuditEvent, ManifestRecord, ReleaseRecord};
@@ -20,9 +20,6 @@ use super::queue::{Requeue, Wake};
 
 /// Bytes of a manifest that are read. Source: design, section 3, step 1.
 pub(super) const MANIFEST_LIMIT: u64 = 256 * 1024;
-
-/// Releases that a plan looks back over for images to keep.
-const HISTORY: u32 = 100;
 
 /// What a target's worker remembers between passes; losing it costs a wait, never truth.
 #[derive(Debug, Clone, Default)]
@@ -393,23 +390,6 @@ fn invalid(path: &str, wanted: &Sha, problems: &Problems) -> Reason {
         format!("`{path}` at {} is refused: {}", wanted.short(), problems.summary()),
     )
     .with_evidence(places.join("\n"))
-}
-
-/// The releases that a plan may keep images of.
-pub(super) fn serving(record: &ReleaseRecord, history: &[ReleaseRecord]) -> Option<Serving> {
-    let desired: DesiredState = serde_json::from_value(record.new.desired.clone()?).ok()?;
-    let mut kept: Vec<String> = Vec::new();
-    for live in history.iter().filter(|record| record.phase == Phase::Live) {
-        let short = live.new.revision.short().to_owned();
-        if !kept.contains(&short) {
-            kept.push(short);
-        }
-    }
-    Some(Serving { number: record.number, slot: record.new.slot?, desired, kept })
-}
-
-pub(super) const fn history_limit() -> u32 {
-    HISTORY
 }
 
 /// Kept here so that the gate's permission is named where it is used.

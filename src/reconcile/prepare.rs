@@ -4,14 +4,15 @@ use crate::diff::{Document, unified};
 use crate::gate::{self, Consent};
 use crate::model::desired::{DesiredState, Documents};
 use crate::model::live::{LiveEdge, LiveState};
-use crate::model::policy::ImageFrom;
-use crate::model::{Class, ImageId, Reason, ReasonCode};
+use crate::model::policy::{ImageFrom, TargetKind};
+use crate::model::{Class, ImageId, Reason, ReasonCode, TargetName};
 use crate::plan::{self, Binding, Cause, Observed, Plan, Serving, Step};
 use crate::render;
 use crate::store::record::{ManifestRecord, PlanRecord};
 
 use super::documents::documents;
-use super::pass::{Pass, Prepared, Stop, Subject, history_limit, serving};
+use super::history::{HISTORY, live_tags, serving};
+use super::pass::{Pass, Prepared, Stop, Subject};
 use super::ports::StepError;
 
 impl Pass<'_> {
@@ -26,10 +27,11 @@ impl Pass<'_> {
         let vhost_file = render::vhost::vhost_file(self.target);
         let edge = self.ports.edge.observe(self.target, &vhost_file).await.map_err(StepError::from)?;
         let documents = documents(&desired, &live, edge.serving, &self.ports.settings);
-        let history = self.ports.store.releases(self.target, history_limit()).await?;
+        let history = self.ports.store.releases(self.target, HISTORY).await?;
         let serving = subject.serving.as_ref().and_then(|record| serving(record, &history));
         let observed = Observed { live: &live, edge: &edge };
-        let plan = self.plan(&desired, &documents, (observed, serving.as_ref()))?;
+        let mut plan = self.plan(&desired, &documents, (observed, serving.as_ref()))?;
+        plan.keep_images(&self.kept_elsewhere(subject).await?);
         let image = self.find_image(&desired).await?;
         self.preflight(&plan).await?;
         let tree = format!("tree:{}", desired.tree);
@@ -68,6 +70,22 @@ impl Pass<'_> {
             Some(plan) => Ok(plan),
             None => plan::plan_for(Cause::Drift, desired, documents, (observed, serving)).map_err(refused),
         }
+    }
+
+    /// The tags that the project's other targets keep: all of them share one image repository (ruling 40).
+    async fn kept_elsewhere(&self, subject: &Subject) -> Result<Vec<String>, Stop> {
+        let mut kept = Vec::new();
+        for (label, policy) in &subject.project.targets {
+            let TargetKind::Host(host) = &policy.kind else { continue };
+            if *label == self.target.target {
+                continue;
+            }
+            let name = TargetName::new(subject.project.name.clone(), label.clone());
+            let history = self.ports.store.releases(&name, HISTORY).await?;
+            let limit = usize::try_from(host.keep_releases).unwrap_or(usize::MAX);
+            kept.extend(live_tags(&history).into_iter().take(limit));
+        }
+        Ok(kept)
     }
 
     /// An image that only others can bring is waited for before anything is begun.

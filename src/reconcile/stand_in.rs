@@ -7,7 +7,8 @@ use crate::release::{Phase, revert};
 use crate::source::{Ancestry, CommitFacts};
 use crate::store::record::{Pin, ReleaseRecord};
 
-use super::pass::{Pass, Stop, Subject, history_limit};
+use super::history::HISTORY;
+use super::pass::{Pass, Stop, Subject};
 use super::ports::Halt;
 
 impl Pass<'_> {
@@ -74,7 +75,7 @@ impl Pass<'_> {
         facts: CommitFacts,
     ) -> Result<(Sha, CommitFacts), Stop> {
         let store = &self.ports.store;
-        let history = store.releases(self.target, history_limit()).await.map_err(Halt::from)?;
+        let history = store.releases(self.target, HISTORY).await.map_err(Halt::from)?;
         let live: Vec<&ReleaseRecord> = history.iter().filter(|record| record.phase == Phase::Live).collect();
         match store.pin(self.target).await.map_err(Halt::from)? {
             Some(Pin { sha, tip: None, .. }) if sha == wanted => {

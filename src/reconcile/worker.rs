@@ -1,10 +1,10 @@
 //! Workers: one for each target, so that passes are serial for a target and parallel across targets.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::diff::drift::Drift;
@@ -20,6 +20,7 @@ use super::pass::{Memory, Pass};
 use super::ports::{Halt, Interrupt, Ports};
 use super::queue::{Requeue, Wake};
 use super::resume;
+use super::seat::Seat;
 
 /// The wait after a pass that could not even record what it did.
 const AFTER_HALT: Duration = Duration::from_secs(5);
@@ -30,46 +31,6 @@ const DRIFT_DEBOUNCE: Duration = Duration::from_secs(2);
 /// The shortest wait between two looks at the branch while a release runs: ten thousand wakes are no
 /// more than a few looks.
 const LOOKS_APART: Duration = Duration::from_secs(1);
-
-/// A target's place on the queue.
-#[derive(Debug, Default)]
-pub struct Seat {
-    waiting: Mutex<Waiting>,
-    notify: Notify,
-}
-
-#[derive(Debug, Default)]
-struct Waiting {
-    wake: Wake,
-    begun: u64,
-}
-
-impl Seat {
-    /// Asks for a pass; gives the number of the first one that will know of it.
-    pub fn wake(&self, wake: Wake) -> u64 {
-        let mut waiting = self.waiting();
-        waiting.wake = waiting.wake.merged(wake);
-        let next = waiting.begun.saturating_add(1);
-        drop(waiting);
-        self.notify.notify_one();
-        next
-    }
-
-    /// Begins a pass: gives its number and what asked for it.
-    fn begin(&self) -> (u64, Wake) {
-        let mut waiting = self.waiting();
-        waiting.begun = waiting.begun.saturating_add(1);
-        (waiting.begun, std::mem::take(&mut waiting.wake))
-    }
-
-    fn peek(&self) -> Wake {
-        self.waiting().wake
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// A target's seat and the task that works on it.
 type Seated = (Arc<Seat>, JoinHandle<()>);

@@ -3,7 +3,8 @@
 use super::Effect;
 use crate::model::hakopod::{Application, Service};
 
-type Answer = (Effect, Option<&'static str>);
+/// The effect, and the way out of a refusal.
+pub(super) type Answer = (Effect, Option<&'static str>);
 
 const NEW_VOLUME: &str = "declare a second volume with the new values, copy the data in a job, then mount that one";
 const NEW_APPLICATION: &str =

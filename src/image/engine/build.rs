@@ -239,7 +239,7 @@ fn build_failed(images: &EngineImages, request: &ImageRequest, error: Error) -> 
     }
 }
 
-/// The engine's words for layers and images that went away while it built on them. **[M]**
+/// The engine's words for layers and images that went away while it built on them. (measured)
 const ENGINE_LOST: &[&str] =
     &["failed to get digest", "layer does not exist", "no such image: sha256:", "unknown parent image"];
 

@@ -60,7 +60,15 @@ pub type Lookup<'a> = &'a dyn Fn(&RepoPath) -> Result<Vec<u8>, String>;
 pub fn import(bytes: &[u8], file: &str, lookup: Lookup<'_>) -> Result<Imported, Problems> {
     let (application, secrets) = document::read(bytes, FileName { file, label: LABEL }, |root| {
         let (mut raw, failed) = raw::read(root);
-        let mut import = Import { root, lookup, files: BTreeMap::new(), total: 0, is_good: true, secrets: Map::new() };
+        let mut import = Import {
+            root,
+            lookup,
+            files: BTreeMap::new(),
+            total: 0,
+            is_good: true,
+            secrets: Map::new(),
+            taken: references(&raw),
+        };
         import.all(&mut raw);
         let Import { is_good, secrets, .. } = import;
         let application = judged(root, raw, &failed);
@@ -79,62 +87,69 @@ struct Import<'a, 'd> {
     is_good: bool,
     /// Values by the name of their reference.
     secrets: Map<Secret>,
+    /// Names of secrets that the document refers to itself.
+    taken: BTreeSet<String>,
+}
+
+/// The application, or one service of it.
+struct Level<'l> {
+    path: KeyPath,
+    service: Option<&'l str>,
+    env: &'l mut Map<String>,
+    secrets: &'l mut Map<RawSecretRef>,
 }
 
 impl Import<'_, '_> {
-    #[expect(clippy::too_many_arguments, reason = "where, and the three answers of a refusal")]
-    fn refuse(&mut self, path: &KeyPath, what: String, why: &'static str, fix: &'static str) {
+    fn refuse(&mut self, path: &KeyPath, refusal: Refusal) {
         self.is_good = false;
-        self.root.refuse_at(path, false, Refusal::new(what, why, fix));
+        self.root.refuse_at(path, false, refusal);
     }
 
     fn all(&mut self, raw: &mut RawApplication) {
-        let taken = references(raw);
         if let Some(names) = raw.env_file.take() {
             let path = KeyPath::default();
             if raw.inject_env == Some(false) {
                 self.refuse(
                     &path.key("inject_env"),
-                    "must not be false beside `env_file`".to_owned(),
-                    "an imported file is meant for every service",
-                    "remove `inject_env = false`, or import the file in single services",
+                    Refusal::new(
+                        "must not be false beside `env_file`",
+                        "an imported file is meant for every service",
+                        "remove `inject_env = false`, or import the file in single services",
+                    ),
                 );
             }
             raw.inject_env = Some(true);
-            self.table(&path, &names, None, (&mut raw.env, &mut raw.secrets), &taken);
+            let level = Level { path, service: None, env: &mut raw.env, secrets: &mut raw.secrets };
+            self.table(&names, level);
         }
         for (name, service) in raw.services.iter_mut().flatten() {
             if let Some(names) = service.env_file.take() {
                 let path = KeyPath::default().key("services").key(name);
-                self.table(&path, &names, Some(name), (&mut service.env, &mut service.secrets), &taken);
+                let level = Level { path, service: Some(name), env: &mut service.env, secrets: &mut service.secrets };
+                self.table(&names, level);
             }
         }
     }
 
     /// Imports the files of one level. Later files win over earlier ones, the table over all of them.
-    #[expect(clippy::too_many_arguments, reason = "one level of the file: where it is, and what it may not name")]
-    fn table(
-        &mut self,
-        path: &KeyPath,
-        names: &FileNames,
-        service: Option<&str>,
-        (env, secrets): (&mut Map<String>, &mut Map<RawSecretRef>),
-        taken: &BTreeSet<String>,
-    ) {
+    fn table(&mut self, names: &FileNames, level: Level<'_>) {
+        let Level { path, service, env, secrets } = level;
         let path = path.key("env_file");
         if names.0.is_empty() || names.0.len() > MAX_NAMES {
             self.refuse(
                 &path,
-                format!("must name 1 to {MAX_NAMES} files"),
-                "the list is bounded",
-                "join files, or remove the key",
+                Refusal::new(
+                    format!("must name 1 to {MAX_NAMES} files"),
+                    "the list is bounded",
+                    "join files, or remove the key",
+                ),
             );
         }
         let mut entries: Map<Entry> = Map::new();
         for (index, name) in names.0.iter().enumerate() {
             let at = if names.0.len() == 1 { path.clone() } else { path.index(index) };
             if names.0.iter().take(index).any(|earlier| earlier == name) {
-                self.refuse(&at, "is repeated".to_owned(), "each file is imported once", "remove one of the two");
+                self.refuse(&at, Refusal::new("is repeated", "each file is imported once", "remove one of the two"));
             } else if let Some(file) = self.file(&at, name) {
                 entries.extend(file.into_iter().map(|entry| (entry.name.clone(), entry)));
             }
@@ -148,12 +163,14 @@ impl Import<'_, '_> {
             } else if entry.value.is_empty() {
                 self.refuse(
                     &path,
-                    format!("has an empty credential in line {} of its file", entry.line),
-                    "a credential becomes a secret, and an empty one would only look like one",
-                    "give it a value, or remove the line",
+                    Refusal::new(
+                        format!("has an empty credential in line {} of its file", entry.line),
+                        "a credential becomes a secret, and an empty one would only look like one",
+                        "give it a value, or remove the line",
+                    ),
                 );
             } else {
-                let name = self.reference(service, &key, &entry.value, taken);
+                let name = self.reference(service, &key, &entry.value);
                 secrets.insert(key, RawSecretRef { name, ..RawSecretRef::default() });
             }
         }
@@ -173,67 +190,57 @@ impl Import<'_, '_> {
     }
 
     fn read(&mut self, path: &KeyPath, name: &str) -> Option<Vec<Entry>> {
-        if !is_file_name(name) {
-            self.refuse(
-                path,
-                "is not a clean relative file name".to_owned(),
-                "files lie in the manifest's directory or below: at most 200 bytes, no `..`, backslash or colon",
-                "write for example \".env\" or \"env/shared.env\"",
-            );
-            return None;
-        }
-        if self.files.len() >= MAX_FILES {
-            self.refuse(
-                path,
-                format!("is one file more than the {MAX_FILES} of an application"),
-                "the import is bounded",
-                "join files",
-            );
-            return None;
-        }
-        let bytes = match name
-            .parse()
-            .map_err(|_| "it is no path of the repository".to_owned())
-            .and_then(|path| (self.lookup)(&path))
-        {
-            Ok(bytes) => bytes,
-            Err(why) => {
-                self.refuse(
-                    path,
-                    format!("cannot be read: {why}"),
-                    "environment files come from the same commit as the manifest",
-                    "commit the file beside the manifest, or correct its name",
-                );
-                return None;
-            }
-        };
-        self.total = self.total.saturating_add(bytes.len());
-        if self.total > MAX_TOTAL {
-            self.refuse(
-                path,
-                format!("makes the environment files larger than {MAX_TOTAL} bytes together"),
-                "the import is bounded",
-                "remove what no service needs",
-            );
-            return None;
-        }
-        match dotenv::parse(&bytes) {
+        let read = self.bytes(name).and_then(|bytes| {
+            dotenv::parse(&bytes).map_err(|error| {
+                Refusal::new(error.to_string(), "nothing is imported from a file that is not understood", "correct it")
+            })
+        });
+        match read {
             Ok(entries) => Some(entries),
-            Err(error) => {
-                self.refuse(
-                    path,
-                    error.to_string(),
-                    "nothing is imported from a file that is not understood",
-                    "correct it",
-                );
+            Err(refusal) => {
+                self.refuse(path, refusal);
                 None
             }
         }
     }
 
+    /// The bytes of one file, counted.
+    fn bytes(&mut self, name: &str) -> Result<Vec<u8>, Refusal> {
+        if !is_file_name(name) {
+            return Err(Refusal::new(
+                "is not a clean relative file name",
+                "files lie in the manifest's directory or below: at most 200 bytes, no `..`, backslash or colon",
+                "write for example \".env\" or \"env/shared.env\"",
+            ));
+        }
+        if self.files.len() >= MAX_FILES {
+            return Err(Refusal::new(
+                format!("is one file more than the {MAX_FILES} of an application"),
+                "the import is bounded",
+                "join files",
+            ));
+        }
+        let repo_path = name.parse().map_err(|_| "it is no path of the repository".to_owned());
+        let bytes = repo_path.and_then(|repo_path| (self.lookup)(&repo_path)).map_err(|why| {
+            Refusal::new(
+                format!("cannot be read: {why}"),
+                "environment files come from the same commit as the manifest",
+                "commit the file beside the manifest, or correct its name",
+            )
+        })?;
+        self.total = self.total.saturating_add(bytes.len());
+        if self.total > MAX_TOTAL {
+            return Err(Refusal::new(
+                format!("makes the environment files larger than {MAX_TOTAL} bytes together"),
+                "the import is bounded",
+                "remove what no service needs",
+            ));
+        }
+        Ok(bytes)
+    }
+
     /// A name for a credential's value: readable, and its own.
-    #[expect(clippy::too_many_arguments, reason = "the parts of a name, and the names that are taken")]
-    fn reference(&mut self, service: Option<&str>, key: &str, value: &str, taken: &BTreeSet<String>) -> String {
+    fn reference(&mut self, service: Option<&str>, key: &str, value: &str) -> String {
         let whole = service.map_or_else(|| key.to_owned(), |service| format!("{service}-{key}"));
         let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
         let readable: String = whole.chars().map(plain).collect();
@@ -243,8 +250,8 @@ impl Import<'_, '_> {
         } else {
             format!("env-{readable}")
         };
-        let is_free = |name: &str, secrets: &Map<Secret>| !taken.contains(name) && !secrets.contains_key(name);
-        let name = if readable.len() <= MAX_REFERENCE && is_free(&readable, &self.secrets) {
+        let is_free = !self.taken.contains(readable.as_str()) && !self.secrets.contains_key(readable.as_str());
+        let name = if readable.len() <= MAX_REFERENCE && is_free {
             readable
         } else {
             let place = format!("{}\0{key}", service.unwrap_or_default());

@@ -82,6 +82,11 @@ pub fn unplannable(application: &Application) -> Vec<String> {
     application.services.iter().filter_map(field).collect()
 }
 
+/// The rule table in the order in which it is looked at: section of the rule book, name of the rule.
+pub fn rule_table() -> impl Iterator<Item = (&'static str, &'static str)> {
+    rules::RULES.iter().chain(rules::PREVIEW).map(|rule| (rule.section, rule.name))
+}
+
 /// Every rule; the normal form when none is broken and everything could be read.
 fn judged(root: &Table<'_>, raw: RawApplication, failed: &BTreeSet<String>) -> Option<Application> {
     let is_good = noted(root, &raw, failed, rules::RULES);

@@ -1,8 +1,18 @@
-#[test]
-fn every_rule_names_its_section_of_the_rule_book_and_itself() {
-    let mut names = std::collections::BTreeSet::new();
-    for rule in super::rules::RULES {
-        assert!(!rule.section.is_empty(), "{} has no section", rule.name);
-        assert!(names.insert(rule.name), "{} stands twice", rule.name);
+//! The rule table over its cases, real files, the import step, targeted releases.
+
+mod cases;
+mod docs;
+mod imported;
+mod normal;
+mod targets;
+
+use super::parse;
+use crate::model::hakopod::Application;
+
+/// Reads a document that must be good.
+fn good(text: &str) -> Application {
+    match parse(text.as_bytes(), "hakopod.toml") {
+        Ok(application) => application,
+        Err(problems) => panic!("refused: {problems:#?}\n{text}"),
     }
 }

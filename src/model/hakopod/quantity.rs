@@ -75,7 +75,7 @@ impl FromStr for Cpu {
                 return Err(QuantityError::Form);
             }
             let thousandths = digits(&format!("{fraction:0<3}"))?;
-            digits(whole)?.checked_mul(1000).and_then(|milli| milli.checked_add(thousandths)).unwrap_or(u64::MAX)
+            digits(whole)?.saturating_mul(1000).saturating_add(thousandths)
         };
         match u32::try_from(milli) {
             Ok(milli @ 1..=64_000) => Ok(Self(milli)),

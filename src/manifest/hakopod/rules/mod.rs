@@ -45,7 +45,6 @@ pub(super) struct Finding {
 /// A rule of the table.
 pub(super) struct Rule {
     /// Section of the rule book.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for readers, who hold the table against the rule book"))]
     pub(super) section: &'static str,
     /// What it is called in tests.
     pub(super) name: &'static str,
@@ -221,12 +220,12 @@ impl<'a> App<'a> {
         KeyPath::default().key(key)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "where, and the three answers of a refusal")]
+    #[expect(clippy::too_many_arguments, reason = "the place and the three answers that every refusal has")]
     fn refuse(&self, path: KeyPath, what: impl Into<Text>, why: impl Into<Text>, fix: impl Into<Text>) {
         self.sink.note(path, false, Refusal::new(what, why, fix));
     }
 
-    #[expect(clippy::too_many_arguments, reason = "where, and the three answers of a refusal")]
+    #[expect(clippy::too_many_arguments, reason = "the place and the three answers that every refusal has")]
     fn refuse_key(&self, path: KeyPath, what: impl Into<Text>, why: impl Into<Text>, fix: impl Into<Text>) {
         self.sink.note(path, true, Refusal::new(what, why, fix));
     }
@@ -252,7 +251,7 @@ impl<'a> One<'a> {
     }
 
     /// Refuses a field of the service.
-    #[expect(clippy::too_many_arguments, reason = "where, and the three answers of a refusal")]
+    #[expect(clippy::too_many_arguments, reason = "the place and the three answers that every refusal has")]
     fn refuse(&self, field: &str, what: impl Into<Text>, why: impl Into<Text>, fix: impl Into<Text>) {
         self.app.refuse(self.at(field), what, why, fix);
     }
