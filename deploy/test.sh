@@ -27,5 +27,5 @@ if [[ $EUID -ne 0 ]]; then
     export "CARGO_TARGET_${host}_RUNNER=sudo --preserve-env --"
 fi
 
-run_stage 'build' cargo build --locked --bins
+run_stage 'build' cargo test --locked --no-run
 run_stage 'test' cargo test --locked "$@"
