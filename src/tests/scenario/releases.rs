@@ -117,7 +117,7 @@ async fn a_commit_that_arrives_while_a_pass_is_finishing_is_not_lost() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_revert_whose_tree_is_live_needs_no_release_and_one_to_an_older_tree_needs_one() {
+async fn a_revert_whose_tree_is_live_needs_no_release_and_one_to_a_kept_tree_starts_that_release_again() {
     let world = World::serving("v1").await;
     let v1 = world.sha("v1");
     world.push("empty commit").with_tree_of(&v1);
@@ -127,7 +127,9 @@ async fn a_revert_whose_tree_is_live_needs_no_release_and_one_to_an_older_tree_n
     world.settle().await;
     world.push("revert of v2").with_tree_of(&v1);
     world.settle().await;
-    assert_eq!(world.traffic(), "revert of v2");
+    // The kept release of that tree starts again, under its own commit (ruling 18).
+    assert_eq!(world.traffic(), "v1");
+    assert_eq!(world.history().await, "1 v1 live, 2 v2 live, 3 v1 live");
     world.assert_sound();
 }
 
