@@ -141,11 +141,13 @@ ensure_engine() {
     if [[ -d /run/systemd/system ]]; then
         say "Starting the Docker Engine: systemctl start docker"
         as_root systemctl start docker
-    elif [[ -d /proc/$(cat /var/run/docker.pid 2>/dev/null || echo none) ]]; then
+    elif [[ $(cat "/proc/$(cat /var/run/docker.pid 2>/dev/null || echo none)/comm" 2>/dev/null) == dockerd ]]; then
         say "Waiting for the Docker Engine, which something else has just started"
     else
         say "Starting the Docker Engine as a plain process: nothing else starts it here (log: $engine_log)"
         grep -q ' cgroup2\{0,1\} ' /proc/mounts || as_root cgroupfs-mount
+        # What a killed engine left: its number may be another process's by now, and a new one would refuse to start.
+        as_root rm -f /var/run/docker.pid
         # shellcheck disable=SC2016 # expanded by the inner shell, which runs as root
         as_root sh -c 'setsid dockerd >>"$1" 2>&1 </dev/null & echo $! >"$2"' \
             sh "$engine_log" "$engine_pid_file"
