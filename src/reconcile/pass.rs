@@ -234,7 +234,7 @@ impl Pass<'_> {
             let message = "the registry's file of this project cannot be read, and this daemon has not read a good one: the target keeps serving";
             Reason::new(ReasonCode::ConfigInvalid, message)
         } else {
-            let message = "the registry no longer names this target: it keeps serving and keeps its hosts and ports; `trueup remove` takes it down";
+            let message = "the registry no longer names this target: it keeps serving and keeps its hosts and ports; put its file back, or take its containers and its vhost away by hand";
             Reason::new(ReasonCode::Orphaned, message)
         })
     }
